@@ -12,8 +12,8 @@ namespace backplane::cpu {
 namespace {
 
 // Multiply-adds below which a call costs more than faster kernels gain: on OpenBLAS's without AVX-512, and with it.
-constexpr int64_t kLeastWork = int64_t{1} << 17, kLeastWorkBesideAvx512 = int64_t{1} << 20;
-// With both operands transposed oneDNN packs both, which few rows do not pay for.
+constexpr int64_t kLeastWork = int64_t{1} << 17, kLeastWorkBesideAvx512 = int64_t{1} << 19;
+// With both operands transposed oneDNN packs both, which few rows do not pay for, nor products of less than twice that.
 constexpr int64_t kFewRows = 32;
 
 }  // namespace
@@ -28,9 +28,11 @@ bool has_dnn_sgemm() {
 
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   if (!has_dnn_sgemm()) return false;
-  if (c.rows * c.cols * a.cols < (blas_has_avx512() ? kLeastWorkBesideAvx512 : kLeastWork)) return false;
   const BlasOperand x = blas_operand(a), y = blas_operand(b);
-  if (x.transposed && y.transposed && c.rows < kFewRows) return false;
+  const bool packs_both = x.transposed && y.transposed;
+  const int64_t work = c.rows * c.cols * a.cols;
+  if (work < (blas_has_avx512() ? kLeastWorkBesideAvx512 << packs_both : kLeastWork)) return false;
+  if (packs_both && c.rows < kFewRows) return false;
   const DnnCall call;
   return dnnl_sgemm(x.transposed ? 'T' : 'N', y.transposed ? 'T' : 'N', c.rows, c.cols, a.cols, 1.0F,
                     reinterpret_cast<const float*>(a.data), x.leading, reinterpret_cast<const float*>(b.data),
