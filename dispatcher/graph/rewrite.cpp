@@ -1,7 +1,6 @@
 #include "graph/rewrite.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
 #include "bp_rewrites.hpp"
@@ -19,17 +18,6 @@ std::span<const uint16_t> pattern_inputs(const PatternNode& node) {
 }
 
 namespace {
-
-bool is_number(const bp_value& v) {
-  return (v.tag == BP_TAG_INT || v.tag == BP_TAG_FLOAT) && !(v.flags & Argument::kSymbolic);
-}
-
-// The same number, 0.0 and -0.0 apart.
-bool is(const bp_value& v, double number) {
-  if (!is_number(v)) return false;
-  const double found = v.tag == BP_TAG_INT ? static_cast<double>(v.u.i) : v.u.f;
-  return found == number && std::signbit(found) == std::signbit(number);
-}
 
 // Whether the op runs there: a rule must not lead to what a device cannot do.
 bool serves(const OpEntry& op, const Value& result) {
@@ -113,7 +101,7 @@ class Rewriting {
         found_[p.index] = a;
         return !a.is_values() && !a.is_draw() && !a.is_graph();
       case PatternNode::kNumber:
-        return is(a.plain, p.number);
+        return is_the_number(a, p.number);
       case PatternNode::kDtype:
         return a.plain.tag == BP_TAG_DTYPE && a.plain.u.i == p.index;
       case PatternNode::kCall: {

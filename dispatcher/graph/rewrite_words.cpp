@@ -85,6 +85,10 @@ bool power_of_two(const Argument& a) {
 
 }  // namespace
 
+bool is_the_number(const Argument& a, double wanted) {
+  return is_number(a) && number(a) == wanted && std::signbit(number(a)) == std::signbit(wanted);
+}
+
 bool holds(const Graph& graph, RewriteWord word, std::span<const Argument> of) {
   switch (word) {
     case RewriteWord::kInteger:

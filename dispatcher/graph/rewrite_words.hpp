@@ -9,6 +9,9 @@
 
 namespace backplane::core::graph {
 
+// The same number, 0.0 and -0.0 apart.
+bool is_the_number(const Argument& a, double wanted);
+
 bool holds(const Graph& graph, RewriteWord word, std::span<const Argument> of);
 // ABSENT where it cannot be made: then the rule does not apply.
 Argument make_argument(Graph& graph, RewriteWord word, std::span<const Argument> of);

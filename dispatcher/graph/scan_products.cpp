@@ -1,10 +1,10 @@
 #include "graph/scan_products.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "graph/dead_code.hpp"
 #include "graph/extract.hpp"
+#include "graph/products.hpp"
 #include "graph/shown_values.hpp"
 #include "record/dtype_rules.hpp"
 #include "registry/tagged_op.hpp"
@@ -17,9 +17,8 @@ constexpr int64_t kMostBytes = 64 << 20;
 using Values = std::vector<ValueId>;
 using Dims = std::vector<Dim>;
 
-bool is_product(const Node& node) {
-  const char* family = node.op->record->def.family;
-  return family && std::string_view(family) == "matmul" && node.n_arguments == 2 && !(node.flags & Node::kRecomputed);
+bool may_move(const Node& node) {
+  return is_product(node) && node.n_arguments == 2 && !(node.flags & Node::kRecomputed);
 }
 
 // The arguments of a scan: its body, what it carries, goes through and keeps, each a tensor of the graph.
@@ -166,7 +165,7 @@ bool Moving::fits(ValueId v) const {
 }
 
 void Moving::find_early(const Node& node) {
-  if (!is_product(node)) return;
+  if (!may_move(node)) return;
   const ValueId left = operand(node, 0), product = node.first_result;
   if (outer_rows_[left] == kNone || body_.dims(left).empty() || !is_constant_matrix(operand(node, 1)) || !fits(product))
     return;
@@ -176,7 +175,7 @@ void Moving::find_early(const Node& node) {
 
 void Moving::find_late(size_t result) {
   const ValueId product = body_.outputs[result];
-  if (!is_of_one_reader(product) || !is_product(maker(product)) || outer_rows_[product] != kNone) return;
+  if (!is_of_one_reader(product) || !may_move(maker(product)) || outer_rows_[product] != kNone) return;
   const ValueId left = operand(maker(product), 0);
   if (constant_[left] || body_.dims(left).empty() || !is_constant_matrix(operand(maker(product), 1)) || !fits(left) ||
       !fits(product))
@@ -191,7 +190,7 @@ void Moving::find_sum(size_t carried) {
   if (!terms[0].is_value() || !terms[1].is_value() || (terms[0].value() != before && terms[1].value() != before))
     return;
   const ValueId product = terms[terms[0].value() == before].value();
-  if (!is_of_one_reader(product) || !is_product(maker(product))) return;
+  if (!is_of_one_reader(product) || !may_move(maker(product))) return;
   const Type type = body_.type(before), of_product = body_.type(product);
   if (type.dtype != of_product.dtype || !std::ranges::equal(type.dims, of_product.dims)) return;
   const ValueId turned = operand(maker(product), 0), right = operand(maker(product), 1);

@@ -1,8 +1,8 @@
 #include "graph/slice_sums.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "graph/rewrite_words.hpp"
 #include "registry/tagged_op.hpp"
 
 namespace backplane::core::graph {
@@ -20,10 +20,6 @@ struct Sliced {
   int64_t axis = 0;
   std::vector<Slice> slices;
 };
-
-bool is_plain_zero(const bp_value& v) {
-  return v.tag == BP_TAG_INT ? v.u.i == 0 : v.tag == BP_TAG_FLOAT && v.u.f == 0 && !std::signbit(v.u.f);
-}
 
 class SliceSums {
  public:
@@ -44,8 +40,7 @@ class SliceSums {
 bool SliceSums::is_zeros(ValueId v) const {
   const Value& value = graph_.value(v);
   if (value.kind != Value::Kind::kResult || graph_.node(value.node).op != &role_op(Role::kFull)) return false;
-  const bp_value& fill = graph_.arguments(graph_.node(value.node))[1].plain;
-  return !(fill.flags & Argument::kSymbolic) && is_plain_zero(fill);
+  return is_the_number(graph_.arguments(graph_.node(value.node))[1], 0.0);
 }
 
 // slice_put(x, value, axes, starts, stops, steps), along one axis in steps of one.

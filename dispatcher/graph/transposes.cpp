@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
+
+#include "graph/products.hpp"
 
 namespace backplane::core::graph {
 namespace {
@@ -34,10 +35,6 @@ class Transposes {
 
   static bool is_elementwise(const Node& node) {
     return (node.op->flags & BP_OP_ELEMENTWISE) && !(node.op->flags & BP_OP_RANDOM) && node.n_results == 1;
-  }
-  static bool is_product(const Node& node) {
-    const char* family = node.op->record->def.family;
-    return family && std::string_view(family) == "matmul";
   }
 
   Graph& graph_;
