@@ -14,15 +14,6 @@
 #include "kernels/families.hpp"
 #include "loops/elementwise.hpp"
 
-#ifndef BACKPLANE_CPU_PHILOX
-#define BACKPLANE_CPU_PHILOX
-namespace backplane::cpu {
-inline constexpr int kRounds = 10;
-inline constexpr uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
-inline constexpr uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
-}  // namespace backplane::cpu
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
@@ -48,7 +39,8 @@ int64_t fill_blocks(uint64_t key, uint64_t counter, uint32_t* out, int64_t block
   const hn::ScalableTag<uint32_t> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const V multiplier0 = hn::Set(d, kMultiplier0), multiplier1 = hn::Set(d, kMultiplier1);
+  const V multiplier0 = hn::Set(d, plugin::kPhiloxMultipliers[0]),
+          multiplier1 = hn::Set(d, plugin::kPhiloxMultipliers[1]);
   int64_t done = 0;
   for (; done + 2 * lanes <= blocks; done += 2 * lanes) {
     V a0, a1, a2 = hn::Zero(d), a3 = a2, b0, b1, b2 = a2, b3 = a2;
@@ -71,11 +63,11 @@ int64_t fill_blocks(uint64_t key, uint64_t counter, uint32_t* out, int64_t block
       c1 = low1;
       c3 = low0;
     };
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < plugin::kPhiloxRounds; ++i) {
       round(a0, a1, a2, a3);
       round(b0, b1, b2, b3);
-      k0 = hn::Add(k0, hn::Set(d, kWeyl0));
-      k1 = hn::Add(k1, hn::Set(d, kWeyl1));
+      k0 = hn::Add(k0, hn::Set(d, plugin::kPhiloxWeyl[0]));
+      k1 = hn::Add(k1, hn::Set(d, plugin::kPhiloxWeyl[1]));
     }
     hn::StoreInterleaved4(a0, a1, a2, a3, d, out + 4 * done);
     hn::StoreInterleaved4(b0, b1, b2, b3, d, out + 4 * (done + lanes));
