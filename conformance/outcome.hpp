@@ -46,6 +46,7 @@ struct Options {
 
 // Prints the table of the outcomes, and writes the files that the options name. The exit status: 0 when all passed.
 int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds);
+void write_report(const std::string& path, const std::string& text);
 void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds);
 void write_html(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,

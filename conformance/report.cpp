@@ -1,10 +1,10 @@
 // The table that ends a run, and its JSON. See outcome.hpp.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backplane/device.hpp"
+#include "backplane/plugin/whole_file.hpp"
 #include "outcome.hpp"
 
 namespace backplane::conformance {
@@ -97,9 +97,15 @@ void write_json(const Options& options, const std::string& device, const std::ve
                                 {"contract", fmt::format("{}.{}", BP_ABI_MAJOR, BP_ABI_MINOR)},
                                 {"seconds", seconds},
                                 {"cases", std::move(cases)}};
-  std::ofstream file(options.json);
-  file << document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  BP_CHECK(file.good(), VALUE, "conformance: ", options.json, ": cannot be written");
+  write_report(options.json, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void write_report(const std::string& path, const std::string& text) {
+  try {
+    plugin::write_whole_file(path, text);
+  } catch (const plugin::FileError& failure) {
+    detail::fail(BP_ERROR_VALUE, "conformance: ", path, ": ", failure.what());
+  }
 }
 
 }  // namespace backplane::conformance

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "backplane/plugin/whole_file.hpp"
+
 namespace backplane::codegen {
 namespace {
 
@@ -18,45 +20,29 @@ bool has_content(const fs::path& path, const std::string& content) {
   return std::string(std::istreambuf_iterator<char>(stream), {}) == content;
 }
 
-struct Pending {
-  fs::path temporary;
-  fs::path final;
-};
-
-void discard(const std::vector<Pending>& pending) {
-  std::error_code ignored;
-  for (const Pending& file : pending) fs::remove(file.temporary, ignored);
-}
-
 }  // namespace
 
 std::string OutputSet::commit(const std::string& directory, int& written) const {
   written = 0;
-  std::vector<Pending> pending;
-  for (const auto& [name, content] : files_) {
-    const fs::path path = fs::path(directory) / name;
-    if (has_content(path, content)) continue;
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
-    fs::path temporary = path;
-    temporary += ".tmp";
-    pending.push_back({temporary, path});
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << content;
-    stream.close();
-    if (!stream) {
-      discard(pending);
-      return "cannot write " + temporary.string();
+  std::vector<std::pair<fs::path, plugin::WholeFile>> pending;
+  fs::path path;
+  try {
+    for (const auto& [name, content] : files_) {
+      path = fs::path(directory) / name;
+      if (has_content(path, content)) continue;
+      std::error_code error;
+      fs::create_directories(path.parent_path(), error);
+      plugin::WholeFile& file = pending.emplace_back(path, plugin::WholeFile(path)).second;
+      file.write(content);
+      file.finish();  // one open file at a time
     }
-  }
-  for (const Pending& file : pending) {
-    std::error_code error;
-    fs::rename(file.temporary, file.final, error);
-    if (error) {
-      discard(pending);
-      return "cannot replace " + file.final.string() + ": " + error.message();
+    for (auto& [final_path, file] : pending) {
+      path = final_path;
+      file.commit();
+      ++written;
     }
-    ++written;
+  } catch (const plugin::FileError& failure) {
+    return path.string() + ": " + failure.what();
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // Writes the outputs of a run: all of them or none, and no file that would not change.
 //
-// Outputs are collected in memory; commit() writes each that differs through a temporary file beside it, and renames
-// them when all are written.
+// Outputs are collected in memory; commit() writes each that differs as a whole (backplane/plugin/whole_file.hpp), and
+// they take their names when all are written.
 #pragma once
 
 #include <map>

@@ -8,6 +8,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
+#include "backplane/plugin/whole_file.hpp"
 
 namespace backplane::cli {
 namespace {
@@ -136,16 +137,17 @@ void write_npy(const std::string& path, const Tensor& given) {
   // The elements begin at a multiple of 64.
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
-  std::vector<char> data(tensor.get()->nbytes);
-  to_host(tensor, data.data());
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  const char version[] = {1, 0};
   const auto length = static_cast<uint16_t>(header.size());
-  out.write(kMagic.data(), kMagic.size()).write(version, 2).write(reinterpret_cast<const char*>(&length), 2);
-  out << header;
-  out.write(data.data(), static_cast<std::streamsize>(data.size()));
-  out.close();
-  if (!out) refuse(path, "cannot be written");
+  std::string bytes(kMagic.begin(), kMagic.end());
+  bytes.append("\1\0", 2).append(reinterpret_cast<const char*>(&length), 2).append(header);
+  const size_t begin = bytes.size();
+  bytes.resize(begin + tensor.get()->nbytes);
+  to_host(tensor, bytes.data() + begin);
+  try {
+    plugin::write_whole_file(path, bytes);
+  } catch (const plugin::FileError& failure) {
+    refuse(path, failure.what());
+  }
 }
 
 }  // namespace backplane::cli

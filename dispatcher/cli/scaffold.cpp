@@ -2,8 +2,10 @@
 #include "cli/scaffold.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -219,6 +221,19 @@ size_t write_project(const Template& made_of, const fs::path& target, Words word
   return files;
 }
 
+bool on_path(const char* program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// CMake's default generator needs make.
+const char* generator_option() {
+  return !std::getenv("CMAKE_GENERATOR") && !on_path("make") && on_path("ninja") ? " -G Ninja" : "";
+}
+
 }  // namespace
 
 int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language) {
@@ -233,7 +248,7 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   const std::string prefix = installed ? tree : tree / "prefix";
   fmt::print("{}: {} files of the {} {}, in {}. Next:\n", folder, files, kind, name, language);
   if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
-  fmt::print("  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1}\n", folder, prefix);
+  fmt::print("  cmake -S {0} -B {0}/build{1} -DCMAKE_PREFIX_PATH={2}\n", folder, generator_option(), prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
   return 0;
 }

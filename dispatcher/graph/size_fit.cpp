@@ -13,7 +13,7 @@ constexpr size_t kMaxDegree = 3, kMaxProducts = 200;
 constexpr int64_t kLargest = int64_t{1} << 55;  // of a product's values: two of them multiply within 128 bits
 constexpr int64_t kMaxDivisor = 16;
 constexpr int64_t kMostFactor = 128;  // kLargest times that is an int64_t
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
 
 }  // namespace
 

@@ -21,7 +21,7 @@ bool is_identifier(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-bool is_number_tag(uint16_t tag) { return tag >= BP_TAG_BOOL && tag <= BP_TAG_COMPLEX; }
+bool is_default_number(uint16_t tag) { return tag >= BP_TAG_BOOL && tag <= BP_TAG_COMPLEX; }
 
 uint16_t element_tag(uint16_t type) {
   switch (type) {
@@ -46,7 +46,7 @@ bool default_fits(const bp_arg_def& arg) {
   const bool takes_numbers = arg.type == BP_TYPE_SCALAR || arg.type == BP_TYPE_TENSOR;
   if (arg.type == BP_TYPE_AXES || arg.type == BP_TYPE_SHAPE) return value.tag == BP_TAG_INT_LIST;
   if (!(arg.flags & BP_ARG_LIST)) {
-    if (takes_numbers) return is_number_tag(value.tag);
+    if (takes_numbers) return is_default_number(value.tag);
     if (arg.type == BP_TYPE_SIZE && value.u.i < 0) return false;
     return value.tag == element_tag(arg.type) && value.tag != BP_TAG_ABSENT;
   }
@@ -55,11 +55,11 @@ bool default_fits(const bp_arg_def& arg) {
   if (value.tag == BP_TAG_VALUE_LIST) {
     return std::all_of(value.u.values, value.u.values + value.count, [&](const bp_value& element) {
       if (element.tag == BP_TAG_ABSENT) return (arg.flags & BP_ARG_OPTIONAL_ELEMENTS) != 0;
-      return takes_numbers ? is_number_tag(element.tag) : element.tag == element_tag(arg.type);
+      return takes_numbers ? is_default_number(element.tag) : element.tag == element_tag(arg.type);
     });
   }
   const uint16_t element = value.tag & ~BP_TAG_LIST;
-  return arg.type == BP_TYPE_SCALAR ? is_number_tag(element) : element == element_tag(arg.type);
+  return arg.type == BP_TYPE_SCALAR ? is_default_number(element) : element == element_tag(arg.type);
 }
 
 void verify_arg(const OpRecord& op, bp_arg_def& arg) {
@@ -80,7 +80,8 @@ void verify_arg(const OpRecord& op, bp_arg_def& arg) {
           ", but the signature is of revision ", op.def.revision);
   require(op, arg.since == 0 || (arg.flags & BP_ARG_HAS_DEFAULT), "argument '", arg.name,
           "' was added later and has no default");
-  if (arg.type == BP_TYPE_TENSOR && is_number_tag(arg.default_value.tag)) arg.default_value.flags |= BP_VALUE_NUMBER;
+  if (arg.type == BP_TYPE_TENSOR && is_default_number(arg.default_value.tag))
+    arg.default_value.flags |= BP_VALUE_NUMBER;
 }
 
 void verify_args(OpRecord& op) {

@@ -4,7 +4,6 @@ Each definition ends in the same op record as an entry of a registry file. A rul
 anew under the same handle, so what is missing stands in the record too, as a refusal that names the line to add. Imported when the first such op is defined.
 """
 
-import atexit
 import inspect
 
 from . import _core, _op_signature, _ops, _op_rules
@@ -305,13 +304,3 @@ def register_rule(op, name, function):
     definition = _definition_of(op, f"register_{name}")
     definition.change(definition.rules, name, _MAKERS[name](definition, function))
     return function
-
-
-def _forget():
-    """Before the interpreter's end: no call reaches Python any more."""
-    for definition in definitions.values():
-        definition.core.withdraw()
-    _core.drop_custom_ops()
-
-
-atexit.register(_forget)

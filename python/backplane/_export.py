@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._file_names import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def export(
         raise _core.ArgumentValueError(
             "export: found no tensor in what the function gives, so that a file of it would compute nothing; numbers become tensors by backplane.asarray"
         )
-    graph.save(os.fspath(path))
+    graph.save(file_name("export", path))
 
 
 def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:
@@ -56,12 +57,13 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Mo
     Errors: FileNotFoundError, ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer
         backplane wrote.
     """
-    with open(path, "rb") as file:
+    name = file_name("load", path)
+    with open(name, "rb") as file:
         begin = file.read(6)
     for magic, what in _OTHER_FILES.items():
         if begin.startswith(magic):
             raise _core.ArgumentValueError(f"load: {os.fspath(path)} is {what}")
-    return _core.load_model(os.fspath(path), device)
+    return _core.load_model(name, device)
 
 
 def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device: Device | str | None = None) -> Model:

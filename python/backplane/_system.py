@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core, _ops
+from ._file_names import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,9 +110,7 @@ def plugins() -> list[PluginInfo]:
 
 def load_plugin(path: str | PathLike[str]) -> PluginInfo:
     """Loads a plugin's file now and registers what it brings, all of it or nothing."""
-    import os
-
-    return PluginInfo(_core.load_plugin(os.fsencode(path)))
+    return PluginInfo(_core.load_plugin(file_name("load_plugin", path)))
 
 
 def unload_plugin(name: str) -> None:
@@ -123,9 +122,7 @@ def unload_plugin(name: str) -> None:
 
 def add_plugin_path(folder: str | PathLike[str]) -> None:
     """Reads the manifests (*.backplane.json) of a folder; the files open when they are first needed."""
-    import os
-
-    _core.add_plugin_path(os.fsencode(folder))
+    _core.add_plugin_path(file_name("add_plugin_path", folder, "folder"))
 
 
 def reset_call_counts() -> None:

@@ -68,7 +68,9 @@ TEST_F(DeviceTest, CopiesTakeByteOffsetsOfAnyKind) {
 }
 
 TEST_F(DeviceTest, MemoryIsCountedAndComesBack) {
-  bp_memory_stats before{.header = BP_HEADER(bp_memory_stats)}, held = before, after = before;
+  bp_memory_stats before{};
+  before.header = BP_HEADER(bp_memory_stats);
+  bp_memory_stats held = before, after = before;
   ASSERT_EQ(table.memory_stats(table.context, kOrdinal, &before), BP_OK);
   void* data = nullptr;
   ASSERT_EQ(table.allocate(table.context, kOrdinal, 1 << 20, &data), BP_OK);

@@ -49,10 +49,16 @@ TEST(Dispatch, OutAndInPlaceEqualTheFunctionalForm) {
 // Values that were put together by hand: a status each, and nothing is read through them.
 TEST(Dispatch, WhatIsNoTensorIsRefusedInATensorsPlace) {
   const Tensor x = tensor({1, 2}, {2});
-  const bp_value null{.tag = BP_TAG_TENSOR}, nulls{.tag = BP_TAG_TENSOR_LIST, .count = 2};
+  const auto tagged = [](uint16_t tag, uint32_t count = 0) {
+    bp_value made{};
+    made.tag = tag;
+    made.count = count;
+    return made;
+  };
+  const bp_value null = tagged(BP_TAG_TENSOR);
   const int64_t ints[] = {1, 2};
-  for (const bp_value& wrong : {null, nulls, bp_value{.tag = 77}, bp_value{.tag = 0xffff}, value(Shape(ints, 2)),
-                                dtype_value(BP_INT8), bp_value{.tag = BP_TAG_STRING}}) {
+  for (const bp_value& wrong : {null, tagged(BP_TAG_TENSOR_LIST, 2), tagged(77), tagged(0xffff), value(Shape(ints, 2)),
+                                dtype_value(BP_INT8), tagged(BP_TAG_STRING)}) {
     for (const char* name : {"bp::add", "bp::sum", "bp::concat"}) {
       const bp_value args[] = {wrong, wrong.tag == BP_TAG_TENSOR ? wrong : value(x)};
       bp_value out{};

@@ -58,7 +58,7 @@ TEST_F(Executables, InputsKeepTheirValuesUnlessDonated) {
     Executable kept(graph);
     const auto expected = bytes_of(kept.run(inputs));
     EXPECT_EQ(bytes_of(inputs), before);
-    Executable donating(graph, {{.donated = {true, true}}});
+    Executable donating(graph, {{.donated = {true, true}, .memory_budget = {}}});
     EXPECT_EQ(bytes_of(donating.run(inputs)), expected) << print(*graph);
   }
 }
@@ -70,7 +70,7 @@ TEST_F(Executables, AnInputThatIsGivenTwiceIsNotOverwritten) {
     %2: float64[2] "null" = bp::negative(%0)
     %3: float64[2] "null" = bp::add(%2, %1)
     output %2, %3 })")),
-                        {{.donated = {true, true}}});
+                        {{.donated = {true, true}, .memory_budget = {}}});
   const Tensor x = backplane::testing::tensor({1, 2}, {2});
   EXPECT_EQ(values(executable.run(std::vector{x, x})[1]), (std::vector<double>{0, 0}));
   const Tensor y = backplane::testing::tensor({1, 2}, {2});

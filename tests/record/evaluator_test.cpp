@@ -274,7 +274,13 @@ TEST_F(Evaluator, ANativeFormulaGivesWhatTheSignatureHas) {
     g_given = given;
     return error_of([&] { drop(run(op, vjp())); });
   };
-  const bp_value null{.tag = BP_TAG_TENSOR}, nulls{.tag = BP_TAG_TENSOR_LIST, .count = 2}, unknown{.tag = 77};
+  const auto tagged = [](uint16_t tag, uint32_t count = 0) {
+    bp_value made{};
+    made.tag = tag;
+    made.count = count;
+    return made;
+  };
+  const bp_value null = tagged(BP_TAG_TENSOR), nulls = tagged(BP_TAG_TENSOR_LIST, 2), unknown = tagged(77);
   const Ints ints{1, 2};
   for (uint16_t rule : {BP_RULE_VJP, BP_RULE_JVP, BP_RULE_DECOMPOSE, BP_RULE_BATCH}) {
     const bool derivative = rule == BP_RULE_VJP || rule == BP_RULE_JVP;

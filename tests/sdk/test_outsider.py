@@ -113,6 +113,17 @@ def test_new_in_a_build_tree_installs_the_sdk_first(tmp_path):
     assert configure.endswith(f"-DCMAKE_PREFIX_PATH={build}/prefix")
 
 
+@needs_prefix
+@pytest.mark.parametrize(("tools", "option"), [(["ninja"], " -G Ninja "), (["ninja", "make"], " "), (["make"], " ")])
+def test_the_printed_commands_suit_the_tools_at_hand(tmp_path, tools, option):
+    for name in tools:
+        (tmp_path / name).touch(mode=0o755)
+    environment = {key: value for key, value in os.environ.items() if key != "CMAKE_GENERATOR"} | {"PATH": str(tmp_path)}
+    command = [pathlib.Path(PREFIX) / "bin/backplane", "new", "op", "mine::wave", tmp_path / "made"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    assert f"-B {tmp_path}/made/build{option}-DCMAKE_PREFIX_PATH=" in text
+
+
 @pytest.mark.skipif("BACKPLANE_BUILD" not in os.environ, reason="needs a build (BACKPLANE_BUILD)")
 def test_codegen_of_a_build_tree_finds_the_entries_that_others_call():
     codegen = pathlib.Path(os.environ["BACKPLANE_BUILD"], "bin/backplane-codegen")

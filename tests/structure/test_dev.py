@@ -64,3 +64,38 @@ def test_each_demo_runs_its_program(tree, stubs, words, runs):
     assert done.returncode == 0, done.stderr
     plugins = {"simulator": f"{tree}/build/release/example/lib/backplane/plugins/simulator.so", "opencl": f"{tree}/build/release/opencl/lib/backplane/plugins/opencl.so"}
     assert done.stdout.splitlines()[-1] == f"python {tree}/examples/" + runs.format(tree=tree, **plugins)
+
+
+@pytest.fixture
+def user(stubs, tree):
+    """The environment of a user on Debian who is not root and has no sudo; `held` names the packages that are installed."""
+    tools = tree / "tools"
+    for name, text in (("id", "echo 1000"), ("apt-get", "exit 100"), ("dpkg-query", 'grep -qx "${4}" "$HOME/held" && echo ii')):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    for name in ("grep", "awk", "cat"):
+        if not (tools / name).exists():
+            (tools / name).symlink_to(shutil.which(name))
+    (tree / "held").write_text("")
+    return stubs
+
+
+def set_up(tree, user):
+    return subprocess.run([tree / "dev", "setup"], capture_output=True, text=True, timeout=60, env=user)
+
+
+def test_a_user_without_root_sees_all_missing_packages_at_once(tree, user):
+    done = set_up(tree, user)
+    assert done.returncode == 1 and "Fix: as root, apt-get install " in done.stderr
+    listed = done.stderr.partition("apt-get install ")[2].split()
+    assert {"g++", "ninja-build", "libyaml-cpp-dev", "clang-format", "valgrind"} <= set(listed)
+    (tree / "held").write_text("\n".join(name for name in listed if name != "libfmt-dev"))
+    done = set_up(tree, user)
+    assert done.returncode == 1 and done.stderr.split("missing Debian packages: ")[1].startswith("libfmt-dev. Fix")
+
+
+def test_a_user_without_root_needs_the_packages_of_the_build_alone(tree, user):
+    listed = set_up(tree, user).stderr.partition("apt-get install ")[2].split()
+    (tree / "held").write_text("\n".join(name for name in listed if name not in ("clang-format", "valgrind")))
+    done = set_up(tree, user)
+    assert done.returncode == 0 and "lack Debian packages: clang-format valgrind. Fix" in done.stderr, done.stderr

@@ -32,3 +32,11 @@ def test_the_guide_to_backends_quotes_all_of_its_code():
 
 def test_a_block_is_found_with_its_source():
     assert BLOCK.findall("a\n<!-- x/y.cpp -->\n```cpp\nint i;\n```\nb\n```\nplain\n```\n") == [("x/y.cpp", "cpp", "int i;\n"), ("", "", "plain\n")]
+
+
+def test_commands_on_the_pages_build_without_make():
+    """CMake's default generator needs make; a reader may have Ninja alone."""
+    needs = "command -v make >/dev/null || export CMAKE_GENERATOR=Ninja"
+    found = [(page, text) for page in PAGES for _, language, text in blocks(page) if language == "sh" and "cmake -S" in text]
+    assert len(found) > 8
+    assert [page for page, text in found if text.find(needs) not in range(text.find("cmake -S"))] == []

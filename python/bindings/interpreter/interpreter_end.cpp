@@ -13,7 +13,17 @@
 #include <unwind.h>
 
 #include "backplane/plugins.hpp"
+#include "bindings/interpreter/interrupts.hpp"
 #include "bindings/interpreter/py_ref.hpp"
+
+namespace backplane::python {
+
+// Without the state of a thread the interpreter is gone for that thread, too.
+bool interpreter_gone() noexcept {
+  return interpreter_ending() && !(on_main_thread() && PyGILState_GetThisThreadState());
+}
+
+}  // namespace backplane::python
 
 extern "C" {
 

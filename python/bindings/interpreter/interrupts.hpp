@@ -3,7 +3,10 @@
 
 namespace backplane::python {
 
-// From the main thread, which alone handles signals in Python.
-void watch_interrupts();
+// Once, with the interpreter lock, from any thread. False with a Python error set.
+bool watch_interrupts();
+
+// Is this Python's main thread, which alone handles signals and ends the interpreter?
+bool on_main_thread() noexcept;
 
 }  // namespace backplane::python

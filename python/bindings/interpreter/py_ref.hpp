@@ -63,13 +63,17 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-// True where Python objects may no longer be touched from threads of ours: the interpreter is going or gone.
-inline bool interpreter_gone() noexcept {
+// Is the interpreter ending or gone? Threads other than the one that ends it no longer get its lock.
+inline bool interpreter_ending() noexcept {
 #if PY_VERSION_HEX >= 0x030d0000
   return !Py_IsInitialized() || Py_IsFinalizing();
 #else
   return !Py_IsInitialized() || _Py_IsFinalizing();
 #endif
 }
+
+// May this thread no longer touch Python objects? The main thread may while it ends the interpreter: finalizers run
+// then.
+bool interpreter_gone() noexcept;
 
 }  // namespace backplane::python

@@ -254,7 +254,7 @@ std::vector<bp_kernel_def> RecordBuilder::kernels() {
   return rows;
 }
 
-// All that there are, for the interpreter's end. Under the interpreter lock.
+// All that there are. Under the interpreter lock.
 std::vector<Definition*>& definitions() {
   static auto* all = new std::vector<Definition*>;
   return *all;
@@ -285,8 +285,28 @@ void let_go(Definition* ended) {
   Py_AddPendingCall(end_definitions, nullptr);
 }
 
+void drop_definitions(PyObject*) {
+  if (!interpreter_ending()) return;
+  for (Definition* definition : definitions()) definition->drop();
+}
+
+// As long as definitions hold functions, these hold the variables of their modules, which would not be finalized. A
+// function of `atexit` would be too early: other threads still run Python. The interpreter takes modules out of
+// sys.modules when it has stopped those; of this one nothing else knows.
+void drop_definitions_at_end() {
+  static bool arranged = false;
+  if (std::exchange(arranged, true)) return;
+  constexpr const char* kName = "backplane._custom_ops_end";
+  static int marker;
+  py::module_ module = py::reinterpret_steal<py::module_>(PyModule_New(kName));
+  if (!module) throw py::error_already_set();
+  module.attr("end") = py::reinterpret_steal<py::object>(PyCapsule_New(&marker, kName, drop_definitions));
+  if (PyDict_SetItemString(PyImport_GetModuleDict(), kName, module.ptr()) != 0) throw py::error_already_set();
+}
+
 std::shared_ptr<Definition> new_definition() {
   end_definitions(nullptr);
+  drop_definitions_at_end();
   std::shared_ptr<Definition> definition(new Definition, let_go);
   definitions().push_back(definition.get());
   return definition;
@@ -294,7 +314,11 @@ std::shared_ptr<Definition> new_definition() {
 
 class CustomOp {
  public:
-  CustomOp() : registration_("python") {}
+  CustomOp() : registration_(std::make_unique<Registration>("python")) {}
+  // Withdrawing waits for running calls, and those of other threads never end once the interpreter is ending.
+  ~CustomOp() {
+    if (interpreter_ending()) static_cast<void>(registration_.release());
+  }
 
   OpHandle define(const py::dict& spec) {
     const std::shared_ptr<Definition> definition = new_definition();
@@ -305,17 +329,12 @@ class CustomOp {
     definition->spec_type = PyRef::borrow(py::object(spec["spec_type"]).ptr());
     RecordBuilder record(*definition, spec);
     const std::vector<bp_kernel_def> kernels = record.kernels();
-    return registration_.define(record.def(), kernels, definition);
+    return registration_->define(record.def(), kernels, definition);
   }
-  void withdraw() { registration_.withdraw(); }
 
  private:
-  Registration registration_;
+  std::unique_ptr<Registration> registration_;
 };
-
-void drop_definitions() {
-  for (Definition* definition : definitions()) definition->drop();
-}
 
 }  // namespace
 
@@ -323,8 +342,7 @@ void bind_custom_op(py::module_& module) {
   py::class_<CustomOp>(module, "CustomOp",
                        "An op of Python's in the registry, with its kernels; gone with this object.")
       .def(py::init<>())
-      .def("define", &CustomOp::define, py::arg("spec"), "Registers what the spec says, instead of what was before.")
-      .def("withdraw", &CustomOp::withdraw, "Takes the op back.");
+      .def("define", &CustomOp::define, py::arg("spec"), "Registers what the spec says, instead of what was before.");
 #define BP_TYPE_WORD(constant, number, word) words[word] = number;
   module.def("type_words", [] {
     py::dict words;
@@ -332,7 +350,6 @@ void bind_custom_op(py::module_& module) {
     return words;
   });
 #undef BP_TYPE_WORD
-  module.def("drop_custom_ops", &drop_definitions, "Forgets the Python functions of all custom ops.");
   module.def("shares_memory", [](const py::object& a, const py::object& b) {
     if (!is_tensor(a.ptr()) || !is_tensor(b.ptr())) return false;
     return shares_memory(innermost_value(tensor_of(a.ptr())).get(), innermost_value(tensor_of(b.ptr())).get());

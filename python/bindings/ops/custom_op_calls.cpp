@@ -44,9 +44,9 @@ PyRef checked(PyObject* object) {
   return PyRef::steal(object);
 }
 
-// Held while it runs: the op may be redefined, or the interpreter end, meanwhile.
+// Held while it runs: the op may be redefined meanwhile.
 PyRef function_of(const PyRef& held, const Definition& op, const char* what) {
-  BP_CHECK(held, NOT_IMPLEMENTED, op.name, ": its ", what, " was unregistered when the interpreter ended");
+  BP_CHECK(held, NOT_IMPLEMENTED, op.name, ": its ", what, " is Python's, which is ending");
   return held;
 }
 

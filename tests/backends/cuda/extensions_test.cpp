@@ -103,7 +103,8 @@ TEST_F(CudaExtensions, AResetDeviceIsAsNewAndPinnedMemoryIsThereAsBefore) {
   new_vector(1000, 1, stream, 2);
   lose_device();
   reset();
-  bp_memory_stats stats{.header = BP_HEADER(bp_memory_stats)};
+  bp_memory_stats stats{};
+  stats.header = BP_HEADER(bp_memory_stats);
   ASSERT_EQ(table.memory_stats(table.context, kOrdinal, &stats), BP_OK);
   EXPECT_EQ(stats.in_use, 0u);
   make_current();

@@ -128,7 +128,8 @@ TEST_F(VulkanExtensions, ALostDeviceSaysSoAndIsAsNewAfterAReset) {
   EXPECT_EQ(flush(stream, 4), BP_ERROR_DEVICE_LOST);
   EXPECT_NE(last_error.find("VK_ERROR_DEVICE_LOST"), std::string::npos) << last_error;
   reset();
-  bp_memory_stats stats{.header = BP_HEADER(bp_memory_stats)};
+  bp_memory_stats stats{};
+  stats.header = BP_HEADER(bp_memory_stats);
   ASSERT_EQ(table.memory_stats(table.context, kOrdinal, &stats), BP_OK);
   EXPECT_EQ(stats.in_use, 0u);
   Vector& x = new_vector(4, 0, stream, 1);

@@ -7,9 +7,12 @@
 namespace emulator {
 namespace {
 
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 Uint128;
+
 template <class T>
 using Wide =
-    std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+    std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, Int128, Uint128>,
                        std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
                                           std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
 template <class T>
@@ -158,8 +161,7 @@ void extended(Warp& warp, const Instruction& instruction) {
       x = static_cast<T>(kProduct == 1 ? product : product >> 8 * sizeof(T));
       y = slot<T>(c, lane);
     }
-    const unsigned __int128 sum = kSubtracts ? (static_cast<unsigned __int128>(x) - y) - carried
-                                             : static_cast<unsigned __int128>(x) + y + carried;
+    const Uint128 sum = kSubtracts ? (Uint128{x} - y) - carried : Uint128{x} + y + carried;
     return std::pair<T, bool>(static_cast<T>(sum), (sum >> 8 * sizeof(T) & 1) != 0);
   });
 }

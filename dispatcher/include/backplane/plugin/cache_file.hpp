@@ -5,8 +5,6 @@
 // file repeats the key, and has the hash of the bytes, so that neither another key's bytes nor damaged ones are taken.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +12,8 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+
+#include "backplane/plugin/whole_file.hpp"
 
 namespace backplane::plugin {
 
@@ -32,16 +32,16 @@ inline std::string read_cache_file(const std::filesystem::path& file) {
   return in ? std::string(std::istreambuf_iterator<char>(in), {}) : std::string();
 }
 
-// Beside the file and then over it, so that no other process reads half of one.
 inline void write_cache_file(const std::filesystem::path& file, std::string_view bytes) {
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  const std::filesystem::path beside = file.string() + "." + std::to_string(getpid());
-  std::ofstream out(beside, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (out.good()) std::filesystem::rename(beside, file, failed);
-  std::filesystem::remove(beside, failed);
+  try {
+    WholeFile out(file);
+    out.write(bytes);
+    out.commit();
+  } catch (const FileError&) {
+    return;
+  }
 }
 
 // FNV-1a (Fowler, Noll and Vo), as sixteen digits.
