@@ -27,6 +27,8 @@ std::string letter_word(char letter) {
       return "an Index[] argument";
     case 'n':
       return "a Size or Index argument";
+    case 'd':
+      return "a Dtype argument";
     default:
       return "a bool argument";
   }

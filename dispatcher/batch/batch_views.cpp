@@ -17,6 +17,7 @@ void shifted_view(BatchedCall& c, const ShapeResult*) {
   c.run();
 }
 
+// Whether each row allows the view was asked when its shape was inferred.
 void as_it_is(BatchedCall& c, const ShapeResult*) { c.run(); }
 
 // The result's shape per row, behind the batch.
@@ -72,10 +73,10 @@ void unsqueeze(BatchedCall& c, const ShapeResult* row) {
 }  // namespace
 
 const DerivedRule kViewRules[] = {
-    {"view.diagonal", shifted_view}, {"view.expand", expand},       {"view.imag", as_it_is},
-    {"view.permute", permute},       {"view.real", as_it_is},       {"view.reshape", reshape},
-    {"view.select", shifted_view},   {"view.slice", shifted_view},  {"view.squeeze", squeeze},
-    {"view.unfold", shifted_view},   {"view.unsqueeze", unsqueeze},
+    {"view.bitcast", as_it_is},      {"view.diagonal", shifted_view}, {"view.expand", expand},
+    {"view.imag", as_it_is},         {"view.permute", permute},       {"view.real", as_it_is},
+    {"view.reshape", reshape},       {"view.select", shifted_view},   {"view.slice", shifted_view},
+    {"view.squeeze", squeeze},       {"view.unfold", shifted_view},   {"view.unsqueeze", unsqueeze},
 };
 const size_t kViewRuleCount = std::size(kViewRules);
 

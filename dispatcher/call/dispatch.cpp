@@ -114,6 +114,11 @@ inline void check_arguments(const Call& call) {
              ": the output to write into is an empty tensor; leave it out, or make one with empty()");
 }
 
+uint64_t keys_of_target(TensorImpl* target, uint64_t mask) {
+  if (is_unrecorded_view(*target) && (mask & kTapeKey) && !thread_state.grad_disabled) history_owner.join(target);
+  return keys_now(target);
+}
+
 // Whatever the fast path does not serve.
 [[gnu::noinline]] void dispatch_slow(Call call) {
   const OpEntry& op = call.op;
@@ -122,7 +127,7 @@ inline void check_arguments(const Call& call) {
   uint64_t keys = thread_state.included_keys;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) { keys |= keys_now(t); });
   for (int32_t i = 0; i < call.n_outs; ++i)
-    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= keys_now(impl(call.outs[i].u.t));
+    if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= keys_of_target(impl(call.outs[i].u.t), call.mask);
   const Plan& plan = op.plan();
   keys = intercepting(plan, keys, call.mask);
   if (keys && call.n_outs > 1 && leaves_out(call)) [[unlikely]]

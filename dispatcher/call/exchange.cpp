@@ -8,6 +8,7 @@
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/overlap.hpp"
 #include "memory/storage.hpp"
 #include "memory/stream.hpp"
 #include "memory/tensor_impl.hpp"
@@ -101,7 +102,9 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   m.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   m.manager_ctx = exported.get();
   m.deleter = delete_export;
-  m.flags = t->storage->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  // A write to an element that repeats would change others too.
+  const bool repeats = (t->flags & kRepeats) || (!is_contiguous(*t) && self_overlaps(*t));
+  m.flags = repeats || t->storage->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   m.dl_tensor = t->dl;
   m.dl_tensor.data = static_cast<char*>(t->dl.data) + t->dl.byte_offset;
   m.dl_tensor.byte_offset = 0;

@@ -18,15 +18,19 @@ namespace {
 [[gnu::always_inline]] inline TensorImpl* make_view(const OpEntry& op, const bp_value* args, int32_t n_args,
                                                     TensorImpl* base, const ShapeResult& shape) {
   TensorImpl* view = new_view(*base, shape);
-  if (thread_state.grad_disabled) {
+  constexpr uint32_t kInexact = BP_MASK_FLOATING | BP_MASK_COMPLEX;
+  const bool has_derivative = (BP_DTYPE_BIT(base->dtype) | BP_DTYPE_BIT(view->dtype)) & kInexact;
+  const bool unrecorded =
+      thread_state.grad_disabled || (shape.view_dtype != BP_DTYPE_NONE && is_constant_view(op));
+  if (unrecorded && !has_derivative) {
     retain(base->storage);
     return view;
   }
   if (ViewRecord* same = base->view ? same_view(*view, *base) : nullptr) [[unlikely]]
-    remember_view(*same->op, same->args(), static_cast<int32_t>(same->n_args), view);
+    remember_view(*same->op, same->args(), same->n_args, view, unrecorded || same->unrecorded);
   else
-    remember_view(op, args, n_args, view);
-  if (BP_DTYPE_BIT(base->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) view->set_keys(kViewKey);
+    remember_view(op, args, n_args, view, unrecorded);
+  if (has_derivative) view->set_keys(kViewKey);
   return view;
 }
 

@@ -77,13 +77,19 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 
 }  // namespace
 
-void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view) {
+void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view, bool unrecorded) {
   TensorImpl* base = impl(args[base_argument(op)].u.t);
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
   // What it is taken of is as new as its own bases were when that was last looked at.
   const uint64_t fresh_at = base->view ? std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire)
                                        : inplace_changes.load(std::memory_order_acquire);
-  *record = {base, &op, stamp_of(*base), static_cast<uint32_t>(n_args), kSmallViewRecord, fresh_at};
+  *record = {base,
+             &op,
+             stamp_of(*base),
+             kSmallViewRecord,
+             static_cast<uint16_t>(n_args),
+             unrecorded || (base->view && base->view->unrecorded),
+             fresh_at};
   if (n_args > kMostSmallArguments ||
       !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]] {
     const ViewRecord head = *record;

@@ -6,6 +6,7 @@
 #include "backplane/transforms.hpp"
 #include "call/role_calls.hpp"
 #include "control/structured.hpp"
+#include "functions/graph_rules.hpp"
 #include "memory/device.hpp"
 #include "memory/interrupt.hpp"
 
@@ -57,6 +58,7 @@ class Scan final : public Structured {
         if (of_body >> j & 1) moves[i] |= Forward::bit(j < n ? j : n + j);
     }
     const auto note = [self = std::static_pointer_cast<Scan>(shared_from_this()), body, n](Args all) {
+      const ByForwardRules forward;
       const Tensors found = body->call(all);
       self->check_carry(all.first(n), found);
       return joined({Args(found).first(n), all.first(n), Args(found).subspan(n)});

@@ -19,6 +19,17 @@ class ClosedFunction : public GraphFunction {
   virtual std::vector<Tensor> result_forms(std::span<const Tensor> args) const;
 };
 
+// A function that a level makes of another one for the levels below, around which it pushes itself again.
+class DerivedFunction : public GraphFunction {
+ public:
+  using GraphFunction::GraphFunction;
+};
+
+// Is it what its author wrote, with the rules that were stated for it?
+inline bool is_authors_own(const GraphFunction& function) {
+  return !dynamic_cast<const ClosedFunction*>(&function) && !dynamic_cast<const DerivedFunction*>(&function);
+}
+
 inline bool is_closed(const GraphFunction& function) {
   return dynamic_cast<const ClosedFunction*>(&function) != nullptr;
 }

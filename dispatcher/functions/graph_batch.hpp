@@ -2,17 +2,18 @@
 #pragma once
 
 #include "batch/batch_level.hpp"
+#include "functions/closed_function.hpp"
 #include "functions/graph_call.hpp"
 
 namespace backplane::core {
 
 // A function over all rows of a batch: each of its members is the original's, run at the batching level. The batch is
 // at axis 0 of what has one.
-class OverRows final : public GraphFunction {
+class OverRows final : public DerivedFunction {
  public:
   // `report` receives which results have the batch, until `stop_reporting`.
   OverRows(GraphFunction& inner, const BatchLevel& level, std::vector<bool> batched, std::vector<bool>* report)
-      : GraphFunction(inner.name(), inner.recompute()),
+      : DerivedFunction(inner.name(), inner.recompute()),
         inner_(inner.shared_from_this()),
         transform_(level.transform),
         serial_(level.serial),

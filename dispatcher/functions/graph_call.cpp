@@ -76,6 +76,19 @@ std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args 
   return level->call_graph(op, function, args);
 }
 
+namespace {
+
+std::vector<Tensor> results_of(const OpEntry& op, GraphFunction& function, Args args) {
+  using Rule = GraphFunction::Rule;
+  if (!ByForwardRules::active() || !is_authors_own(function) || function.recompute() ||
+      !(function.has(Rule::kBackward) || function.has(Rule::kJvp)))
+    return call_graph(op, function, args);
+  const ByForwardRules not_within(false);
+  return with_backward(function, "backward")->forward(args).results;
+}
+
+}  // namespace
+
 void call_higher_order(const Call& call) {
   const OpRecord& record = *call.op.record;
   GraphFunction* function = nullptr;
@@ -91,7 +104,7 @@ void call_higher_order(const Call& call) {
     made = make(call);
     function = made.get();
   }
-  const std::vector<Tensor> results = call_graph(call.op, *function, args);
+  const std::vector<Tensor> results = results_of(call.op, *function, args);
   for (const Tensor& t : results) BP_CHECK(t, VALUE, function->name(), ": returned an empty tensor");
   bp_value list = make_owned_list(static_cast<uint32_t>(results.size()));
   for (size_t i = 0; i < results.size(); ++i) owned_tensors(list)[i] = Tensor(results[i]).detach_handle();

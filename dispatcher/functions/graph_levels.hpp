@@ -4,6 +4,7 @@
 // apart before they go down. A derived function may outlive the call that made it: a node below keeps it.
 #pragma once
 
+#include "functions/closed_function.hpp"
 #include "functions/graph_call.hpp"
 #include "grad/grad_level.hpp"
 #include "jvp/jvp_level.hpp"
@@ -25,10 +26,10 @@ class Arguments {
 };
 
 // Passes every member on, with arguments from below the level: to the level they are constants.
-class Reentered : public GraphFunction {
+class Reentered : public DerivedFunction {
  public:
   explicit Reentered(GraphFunction& inner)
-      : GraphFunction(inner.name(), inner.recompute()), inner_(inner.shared_from_this()) {}
+      : DerivedFunction(inner.name(), inner.recompute()), inner_(inner.shared_from_this()) {}
   bool has(Rule rule) const noexcept override { return inner_->has(rule); }
   bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros(); }
   std::vector<Tensor> call(Args args) override;
@@ -76,11 +77,11 @@ class AtJvpLevel final : public Reentered {
 };
 
 // A checkpoint in forward mode: from primals and the tangents that are no zeros to results and their tangents.
-class ForwardPass final : public GraphFunction {
+class ForwardPass final : public DerivedFunction {
  public:
   // `report` receives which results have a tangent, until `stop_reporting`.
   ForwardPass(GraphFunction& inner, const JvpLevel& level, std::vector<bool> has_tangent, std::vector<bool>* report)
-      : GraphFunction(inner.name(), inner.recompute()),
+      : DerivedFunction(inner.name(), inner.recompute()),
         inner_(inner.shared_from_this()),
         transform_(level.transform),
         serial_(level.serial),

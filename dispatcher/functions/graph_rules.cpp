@@ -3,6 +3,8 @@
 
 #include "functions/graph_rules.hpp"
 
+#include <utility>
+
 #include "backplane/transforms.hpp"
 #include "functions/graph_call.hpp"
 #include "record/dtype_rules.hpp"
@@ -115,6 +117,14 @@ std::shared_ptr<GraphFunction> make_checkpoint(std::string name,
 }
 
 namespace core {
+
+namespace {
+thread_local constinit bool by_forward_rules = false;
+}
+
+ByForwardRules::ByForwardRules(bool on) noexcept : before_(std::exchange(by_forward_rules, on)) {}
+ByForwardRules::~ByForwardRules() { by_forward_rules = before_; }
+bool ByForwardRules::active() noexcept { return by_forward_rules; }
 
 void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule) {
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform,

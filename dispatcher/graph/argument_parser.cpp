@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backplane/device.hpp"
+#include "graph/sizes.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 
@@ -313,7 +314,20 @@ Argument ArgumentParser::named(const bp_arg_def& arg) {
   return graph_.copy(plain());
 }
 
-// The floating number of a size, "float(SIZE)", or a whole number divided by it, "float(NUMBER / SIZE)".
+// A size, or its square root, "sqrt(SIZE)", as the floating number of the dividend and it.
+Argument ArgumentParser::root_or_size(uint32_t dividend) {
+  const Lexer before = lexer_;
+  if (lexer_.accept("sqrt") && lexer_.accept("(")) {
+    const Argument root = Argument::of_float(dim(), dividend | kRootOfSize);
+    lexer_.expect(")");
+    return root;
+  }
+  lexer_ = before;
+  return Argument::of_float(dim(), dividend);
+}
+
+// The floating number of a size or of its square root, "float(SIZE)", or a whole number divided by it, "float(NUMBER /
+// SIZE)".
 Argument ArgumentParser::float_of_size() {
   lexer_.expect("(");
   const Lexer before = lexer_;
@@ -321,14 +335,14 @@ Argument ArgumentParser::float_of_size() {
     const Token at = lexer_.peek();
     const int64_t dividend = lexer_.expect_int("a number");
     if (lexer_.accept("/")) {
-      if (dividend <= 0 || dividend > UINT32_MAX) lexer_.fail(at, "what is divided is a number of 32 bits above 0");
-      const Argument quotient = Argument::of_float(dim(), static_cast<uint32_t>(dividend));
+      if (dividend <= 0 || dividend >= kRootOfSize) lexer_.fail(at, "what is divided is a number of 31 bits above 0");
+      const Argument quotient = root_or_size(static_cast<uint32_t>(dividend));
       lexer_.expect(")");
       return quotient;
     }
     lexer_ = before;
   }
-  const Argument whole = Argument::of_float(dim());
+  const Argument whole = root_or_size(0);
   lexer_.expect(")");
   return whole;
 }

@@ -41,6 +41,7 @@ class ArgumentParser {
   Argument plain_list(uint16_t tag);
   Argument named(const bp_arg_def& arg);
   Argument float_of_size();
+  Argument root_or_size(uint32_t dividend);
   bool follows_expression() const { return lexer_.at("*") || lexer_.at("+") || lexer_.at("-"); }
 
   Lexer& lexer_;

@@ -1,10 +1,12 @@
 #include "graph/document.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "graph/lexer.hpp"
 #include "graph/print.hpp"
+#include "graph/sizes.hpp"
 
 namespace backplane::core::graph {
 namespace {
@@ -43,16 +45,18 @@ Json body_of(const Graph& graph) {
 
 // The least version of a reader that understands it.
 int version_of(const Graph& graph) {
+  int version = 1;
   for (const Symbol& s : graph.symbols())
-    if (s.value == kNone) return 2;
+    if (s.value == kNone) version = 2;
   for (const Node& node : graph.nodes())
-    for (const Argument& a : graph.arguments(node))
-      if (a.is_symbolic() &&
-          (a.plain.tag == BP_TAG_FLOAT || a.plain.tag == BP_TAG_VALUE_LIST || (a.plain.flags & BP_VALUE_NUMBER)))
-        return 2;
-  for (const auto& inner : graph.graphs)
-    if (version_of(*inner) > 1) return 2;
-  return 1;
+    for (const Argument& a : graph.arguments(node)) {
+      if (!a.is_symbolic()) continue;
+      const bool is_float = a.plain.tag == BP_TAG_FLOAT;
+      if (is_float && (a.plain.count & kRootOfSize)) return 3;
+      if (is_float || a.plain.tag == BP_TAG_VALUE_LIST || (a.plain.flags & BP_VALUE_NUMBER)) version = 2;
+    }
+  for (const auto& inner : graph.graphs) version = std::max(version, version_of(*inner));
+  return version;
 }
 
 // The signatures that the nodes were written for.

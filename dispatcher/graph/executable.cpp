@@ -110,7 +110,7 @@ const Executable::Optimized& Executable::optimized() {
   for (const auto& inner : made->graph->graphs) {
     const auto at = std::ranges::find(graph_->graphs, inner);
     made->functions.push_back(at == graph_->graphs.end()
-                                  ? std::make_shared<GraphBody>(inner)
+                                  ? function_of(inner)
                                   : functions_[static_cast<size_t>(at - graph_->graphs.begin())]);
   }
   std::shared_ptr<const Optimized> first;

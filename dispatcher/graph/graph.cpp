@@ -298,6 +298,7 @@ void Graph::copy_facts(const Graph& other) {
   generators = other.generators;
   own_rules = other.own_rules;
   own_batch = other.own_batch;
+  rules = other.rules;
   not_of_ops = other.not_of_ops;
   graphs = other.graphs;
 }

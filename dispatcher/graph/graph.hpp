@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backplane/op.hpp"
+#include "backplane/graph_function.hpp"
 #include "graph/dim.hpp"
 #include "registry/registry.hpp"
 
@@ -218,6 +218,9 @@ class Graph {
   std::string own_rules;
   // The same of a rule for batches. Not written to files.
   std::string own_batch;
+  // That function, where a node of control flow's graphs calls this graph for it and so its rules are kept. Not written
+  // to files.
+  std::shared_ptr<GraphFunction> rules;
   // What in the function makes a derivative of these ops another one than the function's, or one that needs other
   // memory: it is to be taken of the function. Empty: nothing. Not written to files.
   std::string not_of_ops;

@@ -1,6 +1,7 @@
 #include "graph/graph_body.hpp"
 
 #include "backplane/transforms.hpp"
+#include "graph/ruled_graph.hpp"
 #include "memory/device.hpp"
 #include "tape/node.hpp"
 
@@ -16,6 +17,11 @@ Tensor example_of_value(const Graph& graph, ValueId value) {
   }
   return Tensor::adopt(
       new_handle(device_at(type.device), type.dtype, static_cast<int32_t>(sizes.size()), sizes.data()));
+}
+
+std::shared_ptr<GraphFunction> function_of(const std::shared_ptr<const Graph>& graph) {
+  if (graph->rules) return std::make_shared<RuledGraph>(graph);
+  return std::make_shared<GraphBody>(graph);
 }
 
 std::vector<Tensor> GraphBody::call(std::span<const Tensor> args) {

@@ -30,4 +30,7 @@ class GraphBody final : public ClosedFunction {
   Executable executable_;
 };
 
+// What a node calls for a Graph argument: a RuledGraph if the graph has rules, else a GraphBody.
+std::shared_ptr<GraphFunction> function_of(const std::shared_ptr<const Graph>& graph);
+
 }  // namespace backplane::core::graph

@@ -125,7 +125,7 @@ std::vector<NodeId> last_uses(const Graph& graph) {
 
 std::vector<std::shared_ptr<GraphFunction>> functions_of(std::shared_ptr<const Graph> graph) {
   std::vector<std::shared_ptr<GraphFunction>> functions;
-  for (const auto& inner : graph->graphs) functions.push_back(std::make_shared<GraphBody>(inner));
+  for (const auto& inner : graph->graphs) functions.push_back(function_of(inner));
   return functions;
 }
 

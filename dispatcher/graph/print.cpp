@@ -152,8 +152,12 @@ std::string Printer::argument(const Argument& a) const {
            joined(a.plain.u.values, a.plain.count,
                   [&](const bp_value& one) { return one.tag == BP_TAG_INT ? graph_.text(dim_of(one)) : plain(one); }) +
            "]";
-  if (a.plain.tag == BP_TAG_FLOAT && a.is_symbolic())
-    return "float(" + (a.plain.count ? std::to_string(a.plain.count) + " / " : "") + graph_.text(a.dims()[0]) + ")";
+  if (a.plain.tag == BP_TAG_FLOAT && a.is_symbolic()) {
+    const uint32_t dividend = a.plain.count & ~kRootOfSize;
+    const std::string size = graph_.text(a.dims()[0]);
+    return "float(" + (dividend ? std::to_string(dividend) + " / " : "") +
+           (a.plain.count & kRootOfSize ? "sqrt(" + size + ")" : size) + ")";
+  }
   return plain(a.plain);
 }
 

@@ -67,6 +67,7 @@ std::optional<Dim> SizeFit::find(const std::vector<int64_t>& values) {
   if (const auto found = multiple(values, true)) return found;
   if (const auto found = two_products(values)) return found;
   if (const auto found = quotient(values)) return found;
+  if (const auto found = multiple_of_quotient(values)) return found;
   return three_products(values);
 }
 
@@ -161,6 +162,21 @@ std::optional<Dim> SizeFit::quotient(const std::vector<int64_t>& values) {
     }
   }
   return {};
+}
+
+// As n // 2 * 2: the factor divides every difference of two values.
+std::optional<Dim> SizeFit::multiple_of_quotient(const std::vector<int64_t>& values) {
+  int64_t factor = 0;
+  for (const int64_t v : values) {
+    if (std::abs(v) >= kLargest) return {};
+    factor = std::gcd(factor, v - values[0]);
+  }
+  if (factor < 2) return {};
+  const int64_t constant = values[0] - floor_divide(values[0], factor) * factor;
+  std::vector<int64_t> quotients;
+  for (const int64_t v : values) quotients.push_back((v - constant) / factor);
+  const auto found = quotient(quotients);
+  return found ? std::optional(graph_.sizes.add(Dim(constant), *found, factor)) : std::nullopt;
 }
 
 }  // namespace backplane::core::graph

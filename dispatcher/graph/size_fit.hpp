@@ -1,8 +1,8 @@
 // From numbers to expressions: which size in the symbols of a graph has these values at several choices of them.
 //
 // Looked for, in this order: a number, a multiple of a product of symbols and a number, two such products, the
-// quotient of a multiple of one symbol by a number up to 16, and three products. Quotients that are found become
-// symbols of the graph.
+// quotient of a multiple of one symbol by a number up to 16, a multiple of such a quotient and a number, and three
+// products. Quotients that are found become symbols of the graph.
 #pragma once
 
 #include <map>
@@ -31,6 +31,7 @@ class SizeFit {
   std::optional<Dim> two_products(const std::vector<int64_t>& values);
   std::optional<Dim> three_products(const std::vector<int64_t>& values);
   std::optional<Dim> quotient(const std::vector<int64_t>& values);
+  std::optional<Dim> multiple_of_quotient(const std::vector<int64_t>& values);
   void add_symbol(std::vector<int64_t> values);
   Dim sum(std::initializer_list<std::pair<int64_t, const Product*>> terms, int64_t constant);
 

@@ -1,6 +1,7 @@
 #include "graph/sizes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "graph/verify.hpp"
 
@@ -112,8 +113,10 @@ void Graph::check(std::span<const int64_t> numbers) const {
 Dim dim_of(const bp_value& element) { return *reinterpret_cast<const Dim*>(&element.u.i); }
 
 double float_of(const Graph& graph, const Argument& argument, std::span<const int64_t> symbols) {
-  const auto number = static_cast<double>(graph.sizes.evaluate(argument.dims()[0], symbols));
-  return argument.plain.count == 0 ? number : argument.plain.count / number;
+  const auto size = static_cast<double>(graph.sizes.evaluate(argument.dims()[0], symbols));
+  const double number = argument.plain.count & kRootOfSize ? std::sqrt(size) : size;
+  const uint32_t dividend = argument.plain.count & ~kRootOfSize;
+  return dividend == 0 ? number : dividend / number;
 }
 
 bp_value evaluated(const Graph& graph, const Argument& argument, std::span<const int64_t> symbols,

@@ -15,6 +15,9 @@ namespace backplane::core::graph {
 
 int64_t floor_divide(int64_t numerator, int64_t divisor);
 
+// In `count` of a symbolic FLOAT: of the square root of the size, or the rest of `count` divided by that.
+inline constexpr uint32_t kRootOfSize = 1u << 31;
+
 // Of an INT in a symbolic VALUE_LIST.
 Dim dim_of(const bp_value& element);
 // The number of a symbolic FLOAT.

@@ -5,10 +5,21 @@
 #include <cmath>
 
 #include "graph/size_fit.hpp"
+#include "graph/sizes.hpp"
 #include "record/plain_value.hpp"
 
 namespace backplane::core::graph {
 namespace {
+
+// The whole number that gives `value`, to the last bit, as float_of computes it.
+std::optional<int64_t> size_behind(double value, uint32_t dividend, bool root) {
+  const double number = dividend == 0 ? value : dividend / value;
+  const double size = std::round(root ? number * number : number);
+  if (!(std::fabs(size) < 9e15) || (root && number < 0)) return {};
+  const double again = root ? std::sqrt(size) : size;
+  const bool exact = std::bit_cast<uint64_t>(dividend == 0 ? again : dividend / again) == std::bit_cast<uint64_t>(value);
+  return exact ? std::optional(static_cast<int64_t>(size)) : std::nullopt;
+}
 
 // The traces have passed a comparison with the first.
 class Unification {
@@ -156,32 +167,28 @@ class Unification {
     return made_->copy(a.plain);
   }
 
-  // A whole number that is a size, or such a number divided by a size.
+  // A size or its square root, or a whole number divided by that.
   template <class Read>
   Argument floating(const std::string& of, const Argument& a, Read read) {
     std::vector<double> values;
     for (const auto& trace : traces_) values.push_back(read(*trace).plain.u.f);
-    const auto bits = [](double v) { return std::bit_cast<uint64_t>(v); };
     constexpr uint32_t kMostDividend = 16;
-    for (uint32_t dividend = 0; dividend <= kMostDividend; ++dividend) {
-      std::vector<int64_t> sizes;
-      for (const double v : values) {
-        const double size = dividend == 0 ? v : std::round(dividend / v);
-        const bool exact =
-            std::fabs(size) < 9e15 && bits(dividend == 0 ? std::trunc(size) : dividend / size) == bits(v);
-        if (exact) sizes.push_back(static_cast<int64_t>(size));
+    for (const uint32_t root : {0u, kRootOfSize})
+      for (uint32_t dividend = 0; dividend <= kMostDividend; ++dividend) {
+        std::vector<int64_t> sizes;
+        for (const double v : values)
+          if (const auto size = size_behind(v, dividend, root != 0)) sizes.push_back(*size);
+        const std::optional<Dim> found = sizes.size() == values.size() ? fit_->fit(sizes) : std::nullopt;
+        if (!found || found->is_number()) continue;
+        uses_symbols_ = true;
+        Argument made = Argument::of_float(*found, dividend | root);
+        made.plain.flags |= a.plain.flags;
+        return made;
       }
-      const std::optional<Dim> found = sizes.size() == values.size() ? fit_->fit(sizes) : std::nullopt;
-      if (!found || found->is_number()) continue;
-      uses_symbols_ = true;
-      Argument made = Argument::of_float(*found, dividend);
-      made.plain.flags |= a.plain.flags;
-      return made;
-    }
     Location where;
     if (location_ != kNone) where = first_.locations()[location_];
     throw Unlike{{of + " is a floating number that Python computed of a dynamic size, neither the size nor a whole " +
-                      "number up to 16 divided by it. Fix: compute it with tensors, from bp.full((), size)",
+                      "number up to 16 divided by it, nor of its square root. Fix: compute it with tensors, from bp.full((), size)",
                   where}};
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "call/run_formula.hpp"
@@ -40,6 +41,17 @@ void assign(Level& level, TensorImpl* target, TensorImpl* source) {
   if (old_node) history_owner.release(old_node);
   release(old_inner);
   if (old_tangent) release(old_tangent);
+}
+
+// Does the level record now?
+bool records(Level& level) {
+  const bool* own = level.recording();
+  return own ? *own : records_now();
+}
+
+void note_change(Wrapper& wrapper, bool recorded) {
+  ++wrapper.version;
+  if (recorded) wrapper.recorded = wrapper.version;
 }
 
 // The level of the thread's stack that the wrapper belongs to; nullptr: it has ended.
@@ -105,6 +117,13 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
   return made;
 }
 
+bool is_differentiated(const TensorImpl& tensor) {
+  TensorImpl* t = const_cast<TensorImpl*>(&tensor);
+  if (differentiated_by(Tensor::share(t))) return true;
+  while (t->wrapper) t = t->wrapper->inner;
+  return requires_grad(Tensor::share(t));
+}
+
 // The base with the view's value written into it.
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
@@ -116,6 +135,11 @@ Tensor put_back(const TensorImpl& view, const Tensor& piece) {
     return keeping(*record.base, piece, Keep::kEverywhere);
   }
   const OpRecord& op = *record.op->record;
+  const Level* innermost = thread_state.level;
+  BP_CHECK(!is_constant_view(*record.op) || !((innermost && innermost->every_call) || is_differentiated(*record.base) ||
+                                              is_differentiated(*impl(piece))),
+           VALUE, op.name, ": its result cannot be written through inside ", view.wrapper->transform,
+           ", as it has no derivative. Fix: write into a copy");
   const bp_formula* put = op.find_formula(BP_RULE_PUT);
   BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, op.name, ": its result cannot be written through inside ",
            view.wrapper->transform, put && put->text ? ": " : "", put && put->text ? put->text : "", "; copy it first");
@@ -135,7 +159,7 @@ void write(Level& level, TensorImpl* target, Tensor source) {
     auto& [tensor, value] = chain[i];
     if (tensor->view) tensor->view->base_stamp = tensor->view->base->wrapper->version;
     assign(level, tensor, impl(value));
-    ++tensor->wrapper->version;
+    note_change(*tensor->wrapper, records(level));
   }
 }
 
@@ -169,11 +193,11 @@ bool is_unknown(const TensorImpl& view) {
 }
 
 // A view has its base's history also where it is looked at under no_grad, or in a function whose calls are noted and
-// not recorded.
+// not recorded. An unrecorded view has none, wherever it is looked at.
 class WithRecording {
  public:
-  WithRecording() : before_(records_now()), captures_(std::exchange(thread_state.captures, nullptr)) {
-    set_recording(true);
+  explicit WithRecording(bool on) : before_(records_now()), captures_(std::exchange(thread_state.captures, nullptr)) {
+    set_recording(on);
     suspend_notes(1);
   }
   ~WithRecording() {
@@ -198,7 +222,9 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
            ": its tensor was changed in place since, and inside ", view->wrapper->transform,
            " nothing says whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
            "the tensor first");
-  const WithRecording recording;
+  const bool recorded = !record.unrecorded || record.base_stamp < record.base->wrapper->recorded;
+  record.unrecorded = !recorded;
+  const WithRecording recording(recorded);
   Tensor again = Tensor::adopt(call_one(*record.op, record.args(), static_cast<int32_t>(record.n_args)));
   Level* level = level_of(*view);
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
@@ -206,7 +232,7 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   // What it was detached to since has a history of its own.
   if (record.op->flags & kDetaches) again = keeping(*view, again, Keep::kEverywhere);
   assign(*level, view, impl(again));
-  ++view->wrapper->version;
+  note_change(*view->wrapper, recorded);
   record.base_stamp = record.base->wrapper->version;
 }
 
@@ -234,6 +260,18 @@ void end_detached(TensorImpl* target) {
   }
 }
 
+// A view that was made under no_grad is a constant to its readers. A recorded write through it changes its base, so the
+// view gets the base's history first.
+void join_base(Level& level, TensorImpl* target) {
+  if (!records(level) || !target->view || !target->view->unrecorded) return;
+  for (TensorImpl* t = target; t->view && t->view->unrecorded; t = t->view->base) {
+    t->view->unrecorded = false;
+    t->view->base_stamp = ~uint64_t{0};
+    t->view->fresh_at = 0;
+  }
+  refresh(target);
+}
+
 }  // namespace
 
 void change_in_place(Level& level, const Call& call) {
@@ -245,8 +283,9 @@ void change_in_place(Level& level, const Call& call) {
            ": writing into a given output (out) is refused inside ", level.transform,
            "; use the result that the op returns");
   BP_CHECK(
-      wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
-      " cannot be written into a tensor from outside of it; make the tensor inside (zeros, copy), or return the value");
+      wrapper_of(level, target), VALUE, name, ": a value of ", level.transform, " cannot be written into a tensor that ",
+      level.transform, " does not follow: one from outside, or one that was computed from such tensors alone. Fix: write "
+      "into a copy that is made inside, copy(x) or x.clone(), or return the value");
   if (&level == level.every_call) end_detached(target);
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
@@ -256,6 +295,7 @@ void change_in_place(Level& level, const Call& call) {
     BP_CHECK(t->view->op->flags & (BP_OP_VIEW | kDetaches) || strides_known, VALUE, name,
              ": writing through the result of ", t->view->op->record->name,
              ", which may be a view or a copy, is refused inside ", level.transform, "; copy it first");
+  join_base(level, target);
   bp_value out{};
   dispatch({call.op, call.args, call.n_args, &out, 1, call.mask});
   Tensor result = fitted(call, *target, Tensor::adopt(out.u.t));

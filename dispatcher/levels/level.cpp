@@ -140,7 +140,7 @@ TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
   t->flags |= BP_TENSOR_WRAPPER;
   t->set_keys(kLevelKey);
   t->wrapper =
-      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, level.transform};
+      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, 0, level.transform};
   return t;
 }
 
@@ -201,7 +201,7 @@ void call_at(Level& level, const Call& call) {
   const TensorImpl* base = impl(call.args[base_argument(call.op)].u.t);
   TensorImpl* view = impl(call.outs[0].u.t);
   if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
-    remember_view(call.op, call.args, call.n_args, view);
+    remember_view(call.op, call.args, call.n_args, view, !records_now());
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ struct ViewRecord {
   TensorImpl* base;  // owned; its storage is the view's, which counts no reference of its own
   const OpEntry* op;
   uint64_t base_stamp;  // stamp_of(*base) when this view was taken
-  uint32_t n_args;
   uint32_t block_size;
+  uint16_t n_args;
+  bool unrecorded;    // without its base's history: made under no_grad, or by an op whose result is a constant
   uint64_t fresh_at;  // what inplace_changes was when the view was last found as new as its bases
   bp_value* args() { return reinterpret_cast<bp_value*>(this + 1); }
 };
@@ -57,6 +58,7 @@ struct Wrapper {
   TensorImpl* inner;              // owned: the tensor below
   TensorImpl* tangent = nullptr;  // owned; of a forward level: nullptr is a zero
   bool batched = false;           // of a batching level: `inner` has the batch at axis 0
+  uint32_t recorded = 0;          // what `version` became by the last change that was recorded
   const char* transform;
 };
 using WrapperPool = Pool<sizeof(Wrapper)>;
@@ -89,6 +91,7 @@ struct HistoryOwner {
   void (*end)(Autograd* autograd) noexcept;
   Node* (*edge)(TensorImpl* tensor, uint32_t& output);  // what its gradient goes to, owned by the caller, or nullptr
   void (*refresh)(TensorImpl* view);  // gives a view the history of its base, if that has come to one since
+  void (*join)(TensorImpl* view);     // gives an unrecorded view the history that its base has now, or throws
   // The last reference to a tensor with an Autograd was given back, as drop() says. Has a backward pass taken one
   // since? Then the tensor ends with that one.
   bool (*taken_again)(TensorImpl* tensor) noexcept;
@@ -101,6 +104,10 @@ inline bool is_stale(const TensorImpl& t) {
   return (t.keys_seen() & kViewKey) && std::atomic_ref(t.view->fresh_at).load(std::memory_order_acquire) !=
                                            inplace_changes.load(std::memory_order_acquire);
 }
+
+// A view that was made under no_grad, or has no derivative, is a constant to its readers. A recorded write through it
+// changes its base, so the writer calls history_owner.join first.
+inline bool is_unrecorded_view(const TensorImpl& t) { return (t.keys_seen() & kViewKey) && t.view->unrecorded; }
 
 // The keys of a tensor, those included that a view has by its base's history.
 inline uint64_t keys_now(TensorImpl* t) {

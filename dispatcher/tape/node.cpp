@@ -146,6 +146,7 @@ void end(Autograd* autograd) noexcept {
                      return edge.node;
                    },
                    refresh_view,
+                   join_base,
                    taken_again};
 }
 
@@ -202,6 +203,27 @@ void refresh_view(TensorImpl* view) {
     }
     if (before) release(before);
   });
+}
+
+void check_writable_view(const TensorImpl& view) {
+  const OpEntry& op = *view.view->op;
+  BP_CHECK(!is_constant_view(op), VALUE, op.record->name,
+           ": writing through its result is refused while a gradient is recorded, as it has no derivative. Fix: write "
+           "under no_grad, or into a copy");
+}
+
+void join_base(TensorImpl* view) {
+  const auto is_leaf = [](const TensorImpl* t) { return !t->node && t->autograd && t->autograd->requires_grad; };
+  for (TensorImpl* t = view; t->view && t->view->unrecorded; t = t->view->base) {
+    if (is_leaf(t)) return;
+    if (wants_grad(t->view->base)) check_writable_view(*t);
+  }
+  for (TensorImpl* t = view; t->view && t->view->unrecorded; t = t->view->base) {
+    t->view->unrecorded = is_constant_view(*t->view->op);
+    t->view->base_stamp = ~uint64_t{0};
+    t->view->fresh_at = 0;
+  }
+  refresh_view(view);
 }
 
 Tensor leaf_of(Node* node) {

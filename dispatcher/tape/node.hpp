@@ -117,6 +117,11 @@ void release_edge(const Edge& edge) noexcept;
 // The tensor of a leaf's node, with a reference; empty once it is gone.
 Tensor leaf_of(Node* node);
 void refresh_view(TensorImpl* view);
+// A recorded write is about to change an unrecorded view, and with it the base: so the view gets the base's history
+// first. A leaf stays one. Throws for a view without derivative of a base that has a history.
+void join_base(TensorImpl* view);
+// Throws where a derivative would have to lead through a view that has none.
+void check_writable_view(const TensorImpl& view);
 // The tensor has another history than it had: views of it are to have that too.
 inline void renew_views(TensorImpl* base) {
   if (base->refs.load(std::memory_order_relaxed) == 1) return;  // they would hold it

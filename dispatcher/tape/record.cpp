@@ -156,6 +156,7 @@ void check_target(const Call& call, const TensorImpl* target) {
              " that requires a gradient and is a leaf; use the out-of-place form, or change it with gradients off "
              "(no_grad)");
     if (!t->view) continue;
+    check_writable_view(*t);
     const bp_formula* put = t->view->op->record->find_formula(BP_RULE_PUT);
     BP_CHECK(put && !(put->flags & BP_FORMULA_REFUSED), VALUE, name, ": writing through the result of ",
              t->view->op->record->name, " is refused while a gradient is recorded", put && put->text ? ": " : "",

@@ -10,6 +10,7 @@
 #include "call/role_calls.hpp"
 #include "control/structured.hpp"
 #include "graph/graph_body.hpp"
+#include "graph/ruled_graph.hpp"
 #include "levels/inplace.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -208,12 +209,16 @@ void TraceLevel::record(const Call& call) {
   }
 }
 
-// Control flow is one node. Of any other function its own ops are written down, at the levels that are active inside
-// it.
-std::vector<Tensor> TraceLevel::call_graph(const OpEntry&, GraphFunction& function, std::span<const Tensor> args) {
+// Control flow is one node, and so is a function whose rules are kept. Of any other function its own ops are written
+// down, at the levels that are active inside it.
+std::vector<Tensor> TraceLevel::call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) {
   using Rule = GraphFunction::Rule;
   if (const auto* structured = dynamic_cast<const Structured*>(&function)) return record_structured(*structured, args);
+  if (const auto* ruled = dynamic_cast<const graph::RuledGraph*>(&function))
+    return record_function(op, ruled->graph(), args);
   if (!is_closed(function)) {
+    if (keeps_rules_)
+      if (const auto graph = with_rules(function, args)) return record_function(op, graph, args);
     if (function.recompute())
       graph_->not_of_ops = function.name();
     else if (function.has(Rule::kBackward) || function.has(Rule::kJvp))
@@ -249,6 +254,7 @@ std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, Bodies& bodies, con
     entered.push_back(level.enter(example, "x" + std::to_string(i)));
   }
   level.lift(bodies.lifted);
+  level.keep_rules();
   const std::vector<Tensor> results = body.function(entered);
   const std::vector<bp_generator_state*> generators = level.random().generators();
   for (size_t i = 0; made_inside && i < generators.size(); ++i)

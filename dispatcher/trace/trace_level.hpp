@@ -43,6 +43,8 @@ class TraceLevel final : public Level, private Sites {
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);
+  // Functions with rules of their own become nodes that keep the rules. Else they are taken apart into their ops.
+  void keep_rules() { keeps_rules_ = true; }
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
@@ -69,7 +71,13 @@ class TraceLevel final : public Level, private Sites {
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
 
   void record(const Call& call);
+  // ---- trace_structured.cpp
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);
+  std::vector<Tensor> record_function(const OpEntry& op, const std::shared_ptr<const graph::Graph>& function,
+                                      std::span<const Tensor> args);
+  std::vector<Tensor> record_functions_node(const OpEntry& op, std::span<const graph::Argument> arguments,
+                                            std::span<const Tensor> results);
+  std::shared_ptr<const graph::Graph> with_rules(GraphFunction& function, std::span<const Tensor> args) const;
 
   std::shared_ptr<graph::Graph> graph_;
   TraceRandom random_;
@@ -99,6 +107,7 @@ class TraceLevel final : public Level, private Sites {
   };
   std::unordered_map<const Node*, Site> noted_;
   uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
+  bool keeps_rules_ = false;
   bool recording_ = true;            // the function's no_grad; a graph has none
 };
 

@@ -14,6 +14,7 @@ using graph::ValueId;
 std::shared_ptr<const graph::GraphBody> graph_of(const Body& body, std::span<const Tensor> examples) {
   if (auto own = std::dynamic_pointer_cast<const graph::GraphBody>(body)) return own;
   TraceLevel level(body->name().c_str(), {});
+  level.keep_rules();
   std::vector<Tensor> entered;
   for (size_t i = 0; i < examples.size(); ++i) entered.push_back(level.enter(examples[i], "x" + std::to_string(i)));
   auto graph = level.finish(body->call(entered));
@@ -50,7 +51,40 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
     arguments.push_back(arg.flags & BP_ARG_LIST ? graph_->list(ids) : Argument::of(ids[0]));
     ++group;
   }
-  const std::vector<Tensor> results = call.result_examples(args, of_bodies);
+  return record_functions_node(call.op(), arguments, call.result_examples(args, of_bodies));
+}
+
+// The graph of a function of the author's with rules, or nullptr where it cannot stand for the function: where it draws
+// random numbers, or uses tensors from outside, which its rules would not find again.
+std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function, std::span<const Tensor> args) const {
+  using Rule = GraphFunction::Rule;
+  const bool derives = function.has(Rule::kBackward) || function.has(Rule::kJvp), batches = function.has(Rule::kBatch);
+  if (!is_authors_own(function) || function.recompute() || !(derives || batches)) return nullptr;
+  TraceLevel level(function.name().c_str(), where_);
+  level.keep_rules();
+  std::vector<Tensor> entered, lifted;
+  for (size_t i = 0; i < args.size(); ++i) entered.push_back(level.enter(args[i], "x" + std::to_string(i)));
+  level.lift(lifted);
+  auto graph = level.finish(function.call(entered));
+  if (!lifted.empty() || !level.random().generators().empty()) return nullptr;
+  check_no_updates(*graph, function.name());
+  if (derives) graph->own_rules = function.name();
+  if (batches) graph->own_batch = function.name();
+  graph->rules = function.shared_from_this();
+  return graph;
+}
+
+std::vector<Tensor> TraceLevel::record_function(const OpEntry& op, const std::shared_ptr<const graph::Graph>& function,
+                                                std::span<const Tensor> args) {
+  std::vector<ValueId> ids;
+  for (const Tensor& t : args) ids.push_back(value_of(impl(t)));
+  const Argument arguments[] = {Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())), graph_->list(ids)};
+  graph_->graphs.push_back(function);
+  return record_functions_node(op, arguments, graph::GraphBody(function).result_examples());
+}
+
+std::vector<Tensor> TraceLevel::record_functions_node(const OpEntry& op, std::span<const Argument> arguments,
+                                                      std::span<const Tensor> results) {
   std::vector<std::vector<Dim>> dims;
   std::vector<Type> types;
   dims.reserve(results.size());
@@ -58,7 +92,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
     dims.emplace_back(t.shape().begin(), t.shape().end());
     types.push_back({t.dtype(), t.device(), dims.back()});
   }
-  const graph::NodeId node = graph_->add_node(call.op(), arguments, types, location());
+  const graph::NodeId node = graph_->add_node(op, arguments, types, location());
   const ValueId first = graph_->node(node).first_result;
   std::vector<Tensor> traced_results;
   for (size_t j = 0; j < results.size(); ++j) {

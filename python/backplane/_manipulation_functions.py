@@ -5,12 +5,12 @@ from __future__ import annotations
 from . import _core
 from ._integer_argument import given_ints
 from ._ops import NAMESPACE, ops
-from ._padding import by_axis, counts_around, is_several, pad_constants
+from ._padding import by_axis, counts_around, padded
 from ._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ._core import Operand, Tensor
@@ -46,7 +46,6 @@ __all__ = [
 ]
 
 # NumPy's words for the ways in which an axis goes on, and those of the op.
-_PAD_MODES = {"edge": "replicate", "reflect": "reflect", "symmetric": "symmetric", "wrap": "circular"}
 
 
 def broadcast_shapes(*shapes: int | Sequence[int | None]) -> tuple[int | None, ...]:
@@ -375,23 +374,18 @@ def diagflat(x: Tensor, k: int = 0) -> Tensor:
 
 @takes_tensor
 def pad(
-    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str = "constant", *,
-    constant_values: float | Sequence[float | Sequence[float]] = 0, reflect_type: str = "even"
+    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str | Callable[..., Any] = "constant", *,
+    constant_values: float | Sequence[float | Sequence[float]] = 0, end_values: float | Sequence[float | Sequence[float]] = 0,
+    stat_length: int | Sequence[int | Sequence[int]] | None = None, reflect_type: str = "even", **options: Any
 ) -> Tensor:
     """x with elements added around it: pad_width is one count, a pair (before, after), such a pair for each axis, or counts or pairs by axis in a dict.
 
     mode: 'constant' (constant_values, a number or pairs likewise), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge
-    itself too) or 'wrap'. reflect_type: 'even' alone.
+    itself too), 'wrap', 'maximum', 'minimum', 'mean' or 'median' (of the stat_length elements at each end), 'linear_ramp' (from the
+    edge to end_values), 'empty' (any values; zeros here), or a function(vector, (before, after), axis, options) that writes into each
+    vector of the tensor padded with 0. reflect_type: 'odd' puts twice the edge less the mirrored element.
     """
-    if reflect_type != "even":
-        raise _core.ArgumentValueError(f"pad: argument reflect_type: found {reflect_type!r}, expected 'even'; NumPy's 'odd' is 2 * pad(x, n, mode='edge') less it")
     if isinstance(pad_width, dict):
         pad_width = by_axis(x.ndim, {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()})
-    before, after = counts_around(x, pad_width)
-    if mode == "constant":
-        return pad_constants(x, before, after, constant_values) if is_several(constant_values) else op.pad(x, before, after, value=constant_values)
-    if not isinstance(mode, str) or mode not in _PAD_MODES:
-        raise _core.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of constant, {', '.join(_PAD_MODES)}; other values are assigned to parts of the padded tensor")
-    if constant_values != 0:
-        raise _core.ArgumentValueError(f"pad: argument constant_values: found {constant_values} with mode {mode!r}, expected it with 'constant' alone")
-    return op.pad_edges(x, before, after, mode=_PAD_MODES[mode]) if any(before) or any(after) else op.copy(x)
+    given = {"constant_values": constant_values, "end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
+    return padded(x, *counts_around(x, pad_width), mode, given, options)

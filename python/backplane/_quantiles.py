@@ -22,8 +22,14 @@ op = getattr(ops, NAMESPACE)
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
-_METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
-_OF_ELEMENTS = ("lower", "higher", "nearest")  # which choose one, and keep its dtype
+# Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996: alpha and beta of the methods between two elements.
+_ALPHA_BETA = {
+    "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0), "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0)
+}  # fmt: skip
+# Those that choose an element, and keep its dtype.
+_OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+_METHODS = ("linear", "midpoint", *_OF_ELEMENTS, "averaged_inverted_cdf", *_ALPHA_BETA)
 
 
 def _axes(function, axis, ndim):
@@ -54,23 +60,46 @@ def _fractions(function, q, x, scale):
     return op.divide(q, scale) if scale != 1 else q
 
 
+def _positions(q, last, method):
+    """Where the q-quantiles lie among elements 0 to last; a position outside means the element at that end."""
+    if method in _ALPHA_BETA:
+        alpha, beta = _ALPHA_BETA[method]
+        offset = op.add(op.multiply(q, 1 - alpha - beta), alpha)
+        return op.subtract(op.add(op.multiply(q, last + 1), offset), 1)
+    if method in ("inverted_cdf", "averaged_inverted_cdf"):
+        return op.subtract(op.multiply(q, last + 1), 1)
+    if method == "closest_observation":
+        return op.subtract(op.multiply(q, last + 1), 1.5)
+    return op.multiply(q, last)
+
+
+def _nearest_even(position):
+    """The next position, but of one that is whole and odd itself. It counts from 0, and the rule's even ones from 1."""
+    low = op.floor(position)
+    stays = op.logical_and(op.equal(position, low), op.equal(op.remainder(low, 2), 1))
+    return op.where(stays, low, op.add(low, 1))
+
+
+_CHOSEN = {
+    "lower": op.floor, "higher": op.ceil, "nearest": op.round, "inverted_cdf": op.ceil, "closest_observation": _nearest_even
+}  # fmt: skip
+
+
 def _between(ordered, position, last, method):
     """The elements of sorted lanes at fractional positions (..., m), from 0 to last."""
-    low = op.floor(position)
-    if method == "nearest":
-        low = op.round(position)
-    elif method == "higher":
-        low = op.ceil(position)
 
     def at(where):
         where = op.cast(op.maximum(op.minimum(where, last), 0), _core.int64)
         return op.take_along_axis(ordered, where, axis=-1)
 
-    if method in _OF_ELEMENTS:
-        return at(low)
+    if method in _CHOSEN:
+        return at(_CHOSEN[method](position))
+    low = op.floor(position)
     part = op.subtract(position, low)
     if method == "midpoint":
         part = op.where(op.greater(part, 0), 0.5, part)
+    elif method == "averaged_inverted_cdf":
+        part = op.where(op.greater(part, 0), 1.0, 0.5)
     first, second, share = at(low), at(op.add(low, 1)), op.cast(part, ordered.dtype)
     step = op.subtract(second, first)
     # Of elements that are apart by more than the dtype holds, or infinite, the weighted sum is the one that exists.
@@ -94,7 +123,7 @@ def _quantile(function, x, q, axis, method, keepdims, skip_nan, scale=1):
         last = op.subtract(op.sum(op.logical_not(op.isnan(lanes)), [-1], dtype=_core.float64, keepdims=True), 1)
     else:
         last = lanes.shape[-1] - 1
-    position = op.multiply(op.reshape(q, [1] * (lanes.ndim - 1) + [-1]), last)
+    position = _positions(op.reshape(q, [1] * (lanes.ndim - 1) + [-1]), last, method)
     found = _between(ordered, position, last, method)
     if is_floating and not skip_nan:
         # NaN sorts last: where the last element is one, so is the result.
@@ -132,10 +161,12 @@ def quantile(
     x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
-    """The q-quantiles of x over axes, with q's shape in front; method: linear, lower, higher, nearest or midpoint between elements;
-    those that choose an element keep its dtype.
+    """The q-quantiles of x over axes, with q's shape in front. method: any of NumPy's thirteen.
 
-    NaN among the elements makes NaN. Differentiable in x, and by the linear method in q.
+    linear, midpoint, averaged_inverted_cdf, interpolated_inverted_cdf, hazen, weibull, median_unbiased and normal_unbiased compute
+    a number between two elements. lower, higher, nearest, inverted_cdf and closest_observation choose an element, and keep its
+    dtype. NaN among the elements makes NaN. Differentiable in x, and where the number moves with q, in q.
+    Source: Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996.
     """
     return _quantile("quantile", x, q, axis, method, keepdims, False)
 

@@ -1,4 +1,4 @@
-"""Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, axis 0 of a number, PyTorch's max(x, y)."""
+"""Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, axis 0 of a number, PyTorch's max(x, y), SciPy's `b=`."""
 
 from . import _core
 from ._data_type_functions import iinfo
@@ -10,7 +10,7 @@ op = getattr(ops, NAMESPACE)
 # What changes no result, and what joins an initial value to one; a maximum of no elements is not defined.
 _JOINS = {"sum": (0, op.add), "prod": (1, op.multiply), "any": (0, None), "all": (1, None), "max": (None, op.maximum), "min": (None, op.minimum)}
 # NumPy's reductions that take the axes 0 and -1 of a number, which has none.
-_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "logsumexp", "ptp")
+_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "ptp")
 _OF_NUMBERS_BESIDE_NAN = ("nanmax", "nanmean", "nanmin", "nanprod", "nansum")
 
 
@@ -132,6 +132,33 @@ def of_tensor(form):
     return of_tensor
 
 
+def _weighted_logsumexp(x, axis=None, b=None, keepdims=False, return_sign=False, **more):
+    """SciPy's b=, factors of the exponentials, and return_sign=, log|sum| and the sign of the sum."""
+    axis, keepdims = more.pop("dim", axis), more.pop("keepdim", keepdims)
+    if b is None and not return_sign:
+        return _without_axis("logsumexp", x, axis, keepdims=keepdims, **more)
+    if more:
+        return NotImplemented
+    if not x.ndim and type(axis) is int and axis in (0, -1):
+        axis = None
+    axis = [axis] if type(axis) is int else axis
+    b = _core.asarray(1 if b is None else b, device=x.device)
+    if not return_sign:
+        return op.logsumexp_weighted(x, b, axis, keepdims=keepdims)
+    if x.dtype.kind == "complex floating" or b.dtype.kind == "complex floating":
+        raise _core.DtypeError("logsumexp: argument return_sign: found True with a complex dtype, expected real numbers")
+    return _signed_logsumexp(x, b, axis, keepdims)
+
+
+def _signed_logsumexp(x, b, axis, keepdims):
+    weighed = op.where(op.equal(b, 0), float("-inf"), x)
+    top = op.max(weighed, axis, keepdims=True)
+    total = op.sum(op.multiply(b, op.exp(op.subtract(weighed, op.where(op.isfinite(top), top, 0)))), axis, keepdims=True)
+    sign = op.sign(total)
+    log = op.logsumexp_weighted(x, op.where(op.less(sign, 0), op.negative(b), b), axis, keepdims=keepdims)
+    return log, op.reshape(sign, log.shape)
+
+
 def of_number(name):
     """The form that takes a number's axis 0."""
     return of_tensor(lambda x, *args, **more: _without_axis(name, x, *args, **more))
@@ -140,4 +167,4 @@ def of_number(name):
 def reduction_forms():
     """By the op's name."""
     return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_tensor(_nan_reduction(name)) for name in _OF_NUMBERS_BESIDE_NAN},
-            **{name: of_number(name) for name in _OF_NUMBERS}}  # fmt: skip
+            **{name: of_number(name) for name in _OF_NUMBERS}, "logsumexp": of_tensor(_weighted_logsumexp)}  # fmt: skip

@@ -45,13 +45,13 @@ def _transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
     return op.permute_dims(x, *axes) if axes else op.permute_dims(x, list(range(x.ndim))[::-1])
 
 
-def _view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """x's elements in row-major order at another shape, over the same memory; refused where strides do not allow it. Without one x itself."""
-    if any(isinstance(size, (str, type)) or hasattr(size, "kind") for size in shape):
-        raise _core.ArgumentTypeError(
-            "view: found a dtype, expected sizes: no tensor has the bits of another dtype; use "
-            "backplane.asarray(x.numpy().view(dtype)) for these, on the host, or x.astype(dtype), which converts the elements"
-        )
+def _view(x: Tensor, *shape: int | Sequence[int] | DType) -> Tensor:
+    """x's elements in row-major order at another shape, or its bits as another dtype, over the same memory.
+
+    Raises ValueError if strides do not allow it. Without an argument x itself.
+    """
+    if len(shape) == 1 and (isinstance(shape[0], (str, type)) or hasattr(shape[0], "kind")):
+        return op.bitcast(x, shape[0])
     if not shape:
         return x[...]
     try:

@@ -117,7 +117,11 @@ def _word(function, argument, found, expected):
 
 
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices."""
+    """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices.
+
+    Both triangles are read: the matrix that is factorised is the Hermitian part (x + x^H) / 2. NumPy reads the lower triangle
+    alone, or with upper the upper one: cholesky(tril(x) + tril(x, -1).mH) does that.
+    """
     return _bp.cholesky(x, upper=upper)
 
 

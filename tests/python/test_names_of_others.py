@@ -205,12 +205,9 @@ def test_hints_of_windows_are_their_formulas(name):
         np.testing.assert_allclose(found.numpy(), expected[:8], atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [bp.int32, "i4", np.int32, np.dtype("i4"), float])
+@pytest.mark.parametrize("dtype", [bp.int32, "i4", np.int32, np.dtype("i4")])
 def test_bits_of_another_dtype_are_numpys(dtype):
-    x = bp.ones(2)
-    with pytest.raises(bp.ArgumentTypeError, match=r"view: found a dtype.*backplane.asarray\(x.numpy\(\).view\(dtype\)\).*astype"):
-        x.view(dtype)
-    assert bp.asarray(x.numpy().view(np.int32)).tolist() == [0x3F800000] * 2
+    assert bp.ones(2).view(dtype).tolist() == [0x3F800000] * 2
 
 
 def test_every_hint_is_of_a_name_that_is_not_had():

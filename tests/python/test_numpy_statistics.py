@@ -85,11 +85,15 @@ def test_reductions_without_nan_differentiate(name):
     differentiates(lambda t: getattr(bp, name)(bp.where(t > 1.2, float("nan"), t), 1), x)
 
 
+CHOOSING = ["lower", "higher", "nearest", "inverted_cdf", "closest_observation"]
+BETWEEN = [
+    "linear", "midpoint", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased"
+]  # fmt: skip
 QS = [0.5, 0.0, 1.0, [0.1, 0.25, 0.8]]
 
 
 @pytest.mark.parametrize("q", QS)
-@pytest.mark.parametrize("method", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.parametrize("method", CHOOSING + BETWEEN)
 @pytest.mark.parametrize("axis, keepdims", [(None, False), (1, False), ((0, 2), True), (-1, True)])
 def test_quantiles_are_numpys(q, method, axis, keepdims):
     for name in ("quantile", "nanquantile"):
@@ -129,7 +133,14 @@ def test_quantiles_take_integers_infinities_and_tensors():
         bp.median(bp.zeros((0, 3)), 0)
 
 
-@pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("method", CHOOSING + BETWEEN)
+def test_quantiles_at_and_between_positions_are_numpys(method, size):
+    x, q = np.sort(WHOLE.ravel())[:size], [0, 0.125, 0.25, 1 / 3, 0.375, 0.5, 0.625, 2 / 3, 0.75, 0.9, 1]
+    same(bp.quantile(bp.asarray(x), q, method=method), np.quantile(x, q, method=method))
+
+
+@pytest.mark.parametrize("method", CHOOSING)
 def test_a_chosen_element_keeps_its_dtype_and_digits(method):
     x = [2**40 + 1, 2**40 + 3, -5, 2**62 + 1]
     for name in ("quantile", "nanquantile"):
@@ -142,7 +153,7 @@ def test_a_chosen_element_keeps_its_dtype_and_digits(method):
     assert bp.percentile(bp.asarray([True, False, True]), 50, method=method).tolist() is True
 
 
-@pytest.mark.parametrize("method", ["linear", "lower", "midpoint"])
+@pytest.mark.parametrize("method", ["linear", "lower", "midpoint", "averaged_inverted_cdf", "hazen"])
 def test_quantiles_differentiate_and_batch(method):
     differentiates(lambda t: bp.quantile(t, [0.3, 0.65], 1, method=method), WHOLE[0])
     rows = bp.vmap(lambda row: bp.quantile(row, 0.4, method=method))(bp.asarray(WHOLE[0]))

@@ -158,6 +158,31 @@ TEST(Views, RealAndImaginaryPartsInterleave) {
   EXPECT_NE(error(*imag, {x.value()}), "");
 }
 
+bp_value dtype_value(bp_dtype dtype) {
+  bp_value v{};
+  v.tag = BP_TAG_DTYPE;
+  v.u.i = dtype;
+  return v;
+}
+
+TEST(Views, BitsOfAnotherSizeLieAlongTheLastAxis) {
+  const auto op = op_with("view.bitcast", {kTensor, Param{BP_TYPE_DTYPE}});
+  ToyTensor x({2, 4});
+  const Inferred same = infer(*op, {x.value(), dtype_value(BP_INT32)});
+  EXPECT_THAT(same.sizes, ElementsAre(2, 4));
+  EXPECT_EQ(same.dtype, BP_INT32);
+  const Inferred narrow = infer(*op, {x.value(), dtype_value(BP_INT16)});
+  EXPECT_THAT(narrow.sizes, ElementsAre(2, 8));
+  EXPECT_THAT(narrow.strides, ElementsAre(8, 1));
+  const Inferred wide = infer(*op, {x.value(), dtype_value(BP_FLOAT64)});
+  EXPECT_THAT(wide.sizes, ElementsAre(2, 2));
+  EXPECT_THAT(wide.strides, ElementsAre(2, 1));
+  ToyTensor number({}), odd({3});
+  EXPECT_NE(error(*op, {number.value(), dtype_value(BP_INT8)}), "");
+  EXPECT_NE(error(*op, {odd.value(), dtype_value(BP_FLOAT64)}), "");
+  EXPECT_NE(error(*op, {x.value(), dtype_value(BP_BOOL)}), "");
+}
+
 TEST(Reshape, InfersOneSizeAndRefusesTheRest) {
   const auto op = op_with("view.reshape", {kTensor, kShape});
   ToyTensor x({2, 6}), empty({0, 3});

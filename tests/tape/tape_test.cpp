@@ -175,6 +175,32 @@ TEST(Tape, NothingIsRecordedWithoutGrad) {
   EXPECT_FALSE(requires_grad(y));
 }
 
+// A view that was made unrecorded is a constant to readers; a recorded write through it reaches the base's history.
+TEST(Tape, AWriteThroughAnUnrecordedViewHasItsDerivative) {
+  Tensor x = variable({1, 2, 3, 4}, {2, 2});
+  Tensor y = multiply(x, x);
+  set_grad_enabled(false);
+  const std::vector<int64_t> order{1, 0};
+  Tensor view = op("permute_dims", {value(y), value(Shape(order))});
+  set_grad_enabled(true);
+  EXPECT_FALSE(requires_grad(view));
+  bp_value args[] = {value(view), value(view)};
+  ASSERT_EQ(call_inplace(find_op("bp::add"), args, 2), BP_OK) << last_error();
+  EXPECT_TRUE(requires_grad(view));
+  run_backward_from(sum(y));
+  EXPECT_EQ(grad(x), (std::vector<double>{4, 8, 12, 16}));
+}
+
+TEST(Tape, AWriteThroughAnUnrecordedViewOfALeafIsRefused) {
+  Tensor x = variable({1, 2, 3, 4}, {2, 2});
+  set_grad_enabled(false);
+  const std::vector<int64_t> order{1, 0};
+  Tensor view = op("permute_dims", {value(x), value(Shape(order))});
+  set_grad_enabled(true);
+  bp_value args[] = {value(view), value(view)};
+  EXPECT_NE(call_inplace(find_op("bp::add"), args, 2), BP_OK);
+}
+
 // More than any recursion has stack for; a sanitizer takes ten times as long for each.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kVeryMany = 100'000;

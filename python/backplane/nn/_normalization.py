@@ -44,6 +44,8 @@ def _follow(running, value, momentum):
     if _core.transforms_of(value):
         value = _primal(value, running)
     with bp.no_grad():
+        if isinstance(momentum, Tensor):
+            momentum = bp.cast(momentum, running.dtype)
         running *= 1 - momentum
         running += momentum * bp.cast(value, running.dtype)
 
@@ -95,10 +97,15 @@ def _unbiased(var: Tensor, count: int) -> Tensor:
 
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05
+    bias: Tensor | None = None, training: bool = False, momentum: float | None = 0.1, eps: float = 1e-05, *,
+    num_batches_tracked: Tensor | None = None
 ) -> Tensor:
     """input (n, c, *) normalised per channel: in training by its own mean and variance, which the running ones then follow in
-    place (the variance without bias), otherwise by the running ones."""
+    place (the variance without bias), otherwise by the running ones.
+
+    num_batches_tracked: an integer tensor that training counts up in place. If momentum is None, the running statistics are the plain
+    mean over the batches that it counts.
+    """
     channels = _channels("batch_norm", input)
     if not training:
         if running_mean is None or running_var is None:
@@ -107,9 +114,17 @@ def batch_norm(
     count = input.size // channels if channels else 0
     if count <= 1:
         raise bp.ArgumentValueError(f"batch_norm: argument input: found {count} values per channel, expected more than one in training")
+    if momentum is None and num_batches_tracked is None:
+        raise bp.ArgumentValueError(
+            "batch_norm: argument momentum: found None without num_batches_tracked; a mean of all batches needs their number. "
+            "Fix: pass an integer tensor, which begins at 0 and is counted up in place"
+        )
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
-    _follow(running_mean, mean, momentum)
-    _follow(running_var, _unbiased(var, count), momentum)
+    if num_batches_tracked is not None:
+        num_batches_tracked += 1
+    share = 1 / num_batches_tracked if momentum is None else momentum
+    _follow(running_mean, mean, share)
+    _follow(running_var, _unbiased(var, count), share)
     return y
 
 

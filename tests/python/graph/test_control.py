@@ -325,26 +325,6 @@ def test_a_scan_whose_results_no_memory_holds_ends_after_a_step(reverse):
     assert len(steps) <= 4
 
 
-def test_a_function_with_rules_of_its_own_runs_and_is_not_differentiated_without_them():
-    @bp.custom_function
-    def doubled(x):
-        return x * 2
-
-    doubled.defvjp(lambda x: (x * 2, None), lambda residuals, g: (g * 100,))
-
-    def running(x):
-        return bp.scan(lambda c, e: (c + doubled(e), c), bp.asarray(0.0), x)[0]
-
-    x = bp.asarray([1.0, 2.0, 3.0])
-    assert running(x).item() == bp.compile(running)(x).item() == 12.0
-    assert bp.vmap(running)(bp.stack([x, x * 2])).tolist() == [12.0, 24.0]
-    for derived in (bp.grad(running), bp.compile(bp.grad(running)), bp.grad(bp.compile(running)), lambda y: bp.jvp(running, (y,), (y,))):
-        with pytest.raises(bp.MissingRuleError, match="doubled, a function with derivative rules of its own"):
-            derived(x)
-    # Differentiated inside, it follows its rules.
-    assert bp.map(lambda e: bp.grad(doubled)(e), x).tolist() == [100.0] * 3
-
-
 def test_an_associative_scan_says_what_its_function_returned():
     x = bp.ones((4, 2))
     with pytest.raises(bp.ArgumentTypeError, match="associative_scan: the function returned .*, expected the structure of elems"):

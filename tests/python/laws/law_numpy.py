@@ -28,13 +28,20 @@ def reduction(name):
 
 
 def softmax(x, axis=(-1,)):
-    e = np.exp(x - np.max(x, axis=tuple(axis), keepdims=True)) if x.size else x
+    e = np.exp(x - np.max(np.real(x), axis=tuple(axis), keepdims=True)) if x.size else x
     return e / np.sum(e, axis=tuple(axis), keepdims=True)
 
 
 def logsumexp(x, axis=None, keepdims=False):
-    top = np.max(x, axis=axes(axis), keepdims=True) if x.size else 0
+    top = np.max(np.real(x), axis=axes(axis), keepdims=True) if x.size else 0
     found = np.log(np.sum(np.exp(x - top), axis=axes(axis), keepdims=True)) + top
+    return found if keepdims else np.squeeze(found, axis=axes(axis))
+
+
+def logsumexp_weighted(x, b, axis=None, keepdims=False):
+    x, b = np.broadcast_arrays(x, b)
+    top = np.max(np.real(x), axis=axes(axis), keepdims=True) if x.size else 0
+    found = np.log(np.sum(b * np.exp(x - top), axis=axes(axis), keepdims=True)) + top
     return found if keepdims else np.squeeze(found, axis=axes(axis))
 
 
@@ -57,9 +64,9 @@ def conv2d(x, w, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1):
 
 def adjoint(forward, at, cotangent):
     """The adjoint of a linear function of an array, entry by entry."""
-    found = np.zeros(at)
+    found = np.zeros(at, cotangent.dtype)
     for position in np.ndindex(*at):
-        unit = np.zeros(at)
+        unit = np.zeros(at, cotangent.dtype)
         unit[position] = 1
         found[position] = np.sum(forward(unit) * cotangent)
     return found
@@ -322,6 +329,7 @@ REFERENCE = {
     "eye": lambda n_rows, n_cols=None, k=0, dtype="float32": np.eye(n_rows, n_cols, k, dtype=dtype),
     "prod_of_others": prod_of_others,
     "logsumexp": logsumexp,
+    "logsumexp_weighted": logsumexp_weighted,
     "cumsum": lambda x, axis: np.cumsum(x, axis=axis).reshape(x.shape),
     "cumprod": lambda x, axis: np.cumprod(x, axis=axis).reshape(x.shape),
     **STANDARD,
@@ -334,6 +342,7 @@ REFERENCE = {
     "expand_dims": lambda x, axis: np.expand_dims(x, tuple(axis)),
     "diagonal": lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2),
     "unfold": unfold,
+    "bitcast": lambda x, dtype: x.view(dtype),
     "flip": lambda x, axis=None: np.flip(x, axes(axis)),
     "concat": lambda arrays, axis=0: np.concatenate(arrays, axis),
     "stack": lambda arrays, axis=0: np.stack(arrays, axis),

@@ -40,6 +40,7 @@ static inline int bp_same_word(const char* a, const char* b) {
   X(stack, "stack", "lA", JOIN)                       \
   X(take, "take", "ttA", NONE)                        \
   X(take_along, "take_along", "ttA", NONE)            \
+  X(bitcast, "view.bitcast", "td", VIEW)              \
   X(diagonal, "view.diagonal", "tNAA", VIEW_TWO_AXES) \
   X(expand, "view.expand", "ts", VIEW_LIST)           \
   X(imag, "view.imag", "t", VIEW)                     \
@@ -54,7 +55,7 @@ static inline int bp_same_word(const char* a, const char* b) {
 
 /* May an argument of this BP_TYPE_* and these BP_ARG_* flags stand where a shape word has the letter (lower case)? t a
  * Tensor, l a Tensor[], a an Axis, x an Axis or Axes, s sizes (Shape, Size, or a list of positions), i a list of
- * positions, n a Size or Index, b a bool. */
+ * positions, n a Size or Index, b a bool, d a Dtype. */
 static inline int bp_shape_param_fits(uint16_t type, uint16_t flags, char letter) {
   const int list = (flags & BP_ARG_LIST) != 0;
   const int position = type == BP_TYPE_INDEX || type == BP_TYPE_SIZE;
@@ -75,6 +76,8 @@ static inline int bp_shape_param_fits(uint16_t type, uint16_t flags, char letter
       return position && !list;
     case 'b':
       return type == BP_TYPE_BOOL && !list;
+    case 'd':
+      return type == BP_TYPE_DTYPE && !list;
     default:
       return 0;
   }
