@@ -7,6 +7,7 @@
 
 #include "backplane/transforms.hpp"
 #include "functions/graph_call.hpp"
+#include "memory/thread_state.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/engine.hpp"
 
@@ -119,12 +120,13 @@ std::shared_ptr<GraphFunction> make_checkpoint(std::string name,
 namespace core {
 
 namespace {
-thread_local constinit bool by_forward_rules = false;
+thread_local constinit const ByForwardRules* by_forward_rules = nullptr;
 }
 
-ByForwardRules::ByForwardRules(bool on) noexcept : before_(std::exchange(by_forward_rules, on)) {}
-ByForwardRules::~ByForwardRules() { by_forward_rules = before_; }
-bool ByForwardRules::active() noexcept { return by_forward_rules; }
+ByForwardRules::ByForwardRules() noexcept
+    : outer_(std::exchange(by_forward_rules, this)), level_(thread_state.level) {}
+ByForwardRules::~ByForwardRules() { by_forward_rules = outer_; }
+bool ByForwardRules::active() noexcept { return by_forward_rules && by_forward_rules->level_ == thread_state.level; }
 
 void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule) {
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform,

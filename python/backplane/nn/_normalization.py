@@ -44,8 +44,8 @@ def _follow(running, value, momentum):
     if _core.transforms_of(value):
         value = _primal(value, running)
     with bp.no_grad():
-        if isinstance(momentum, Tensor):
-            momentum = bp.cast(momentum, running.dtype)
+        if isinstance(momentum, Tensor):  # the number of batches, of which this one has an equal share
+            momentum = 1 / bp.cast(momentum, running.dtype)
         running *= 1 - momentum
         running += momentum * bp.cast(value, running.dtype)
 
@@ -122,7 +122,7 @@ def batch_norm(
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
     if num_batches_tracked is not None:
         num_batches_tracked += 1
-    share = 1 / num_batches_tracked if momentum is None else momentum
+    share = num_batches_tracked if momentum is None else momentum
     _follow(running_mean, mean, share)
     _follow(running_var, _unbiased(var, count), share)
     return y

@@ -1,6 +1,7 @@
 """Laws of dynamic sizes: one graph does what the function does at every size that its constraints take, and says no to others."""
 
 import json
+import math
 import shutil
 import struct
 import subprocess
@@ -36,6 +37,9 @@ FUNCTIONS = {
     "twice": (lambda x: bp.concat([x, x]), BATCH, lambda n, m: tensor(n, 3)),
     "mean": (lambda x: (x - x.mean(0)) / x.shape[0], BATCH, lambda n, m: tensor(n, 3)),
     "var gradient": (bp.grad(lambda x: bp.var(x)), [{0: "batch"}], lambda n, m: tensor(n, 3)),
+    "root": (lambda x: x / math.sqrt(x.shape[0]) + x * x.shape[0] ** 0.5, BATCH, lambda n, m: tensor(n, 3)),
+    "reciprocal root": (lambda x: x * (1.0 / math.sqrt(2 * x.shape[0])), BATCH, lambda n, m: tensor(n, 3)),
+    "even part": (lambda x: x[: x.shape[0] // 2 * 2].reshape(-1, 2, 3).sum(1), BATCH, lambda n, m: tensor(n, 3)),
     "reciprocal": (lambda x: x * (1.0 / x.shape[0]) + float(x.shape[0]), BATCH, lambda n, m: tensor(n, 3)),
     "arange": (lambda x: x + bp.arange(x.shape[0])[:, None], BATCH, lambda n, m: tensor(n, 3)),
     "zeros": (lambda x: bp.concat([x, bp.zeros((2 * x.shape[0] + 1, 3))]), BATCH, lambda n, m: tensor(n, 3)),
@@ -296,6 +300,8 @@ def test_a_file_is_of_the_least_version_that_reads_it(exported, tmp_path):
     path = tmp_path / "other.safetensors"
     bp.export(lambda x: bp.tanh(x @ W), [tensor(5, 3)], path, dynamic=BATCH)
     assert version_of(path) == 1
+    bp.export(lambda x: x / math.sqrt(x.shape[0]), [tensor(5, 3)], path, dynamic=BATCH)
+    assert version_of(path) == 3
     bp.export(lambda x: bp.tanh(x @ W), [tensor(5, 3)], path)
     assert version_of(path) == 1
 

@@ -14,6 +14,8 @@ NUMBERS = {
     "rounded up": (lambda n, m: (n + 7) // 8, (50, 3), True),
     "windows": (lambda n, m: max((n - 8) // 4 + 1, 0), (40, 3), False),
     "windows of the second": (lambda n, m: (m + 3) // 4, (2, 40), True),
+    "even part": (lambda n, m: n // 2 * 2, (9, 3), True),
+    "blocks": (lambda n, m: (n + 3) // 4 * 12 + 5, (50, 3), True),
     "product": (lambda n, m: (n - 1) * (m - 2), (9, 6), True),
     "of two": (lambda n, m: (n + m) // 4, (9, 6), False),
     "float": (lambda n, m: round(n * 0.7), (7, 3), False),

@@ -30,6 +30,21 @@ def test_same_keeps_sizes_and_pads_the_end_more(axes):
     same(y, CONVOLUTIONS[axes](padded, w, padding="valid"))
 
 
+@pytest.mark.parametrize("functions", [CONVOLUTIONS, TRANSPOSED], ids=["convolution", "transposed"])
+@pytest.mark.parametrize("axes", CONVOLUTIONS)
+def test_of_integers_and_complex_numbers_it_is_the_sum_of_products(axes, functions):
+    x, w = operands(axes)
+    w = w[:4]
+    whole = [bp.round(t * 4) for t in (x, w)]
+    of_integers = functions[axes](*(bp.cast(t, bp.int32) for t in whole))
+    assert of_integers.dtype is bp.int32
+    same(bp.cast(of_integers, bp.float64), functions[axes](*whole))
+    z = functions[axes](x + 2j * bp.flip(x), w - 1j * bp.flip(w))
+    f = functions[axes]
+    same(bp.real(z), f(x, w) + 2 * f(bp.flip(x), bp.flip(w)))
+    same(bp.imag(z), 2 * f(bp.flip(x), w) - f(x, bp.flip(w)))
+
+
 @pytest.mark.parametrize("axes", CONVOLUTIONS)
 def test_without_a_batch_is_a_batch_of_one(axes):
     x, w = operands(axes)

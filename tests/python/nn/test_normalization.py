@@ -22,6 +22,20 @@ def test_running_statistics_follow_the_batch_in_place(shape):
     assert not held.requires_grad
 
 
+def test_without_momentum_the_running_statistics_are_the_mean_of_all_batches():
+    batches = [numbers(5, 3, seed=seed) for seed in range(3)]
+    mean, var, count = bp.zeros(3, dtype=bp.float64), bp.zeros(3, dtype=bp.float64), bp.asarray(0)
+    for x in batches:
+        F.batch_norm(bp.asarray(x), mean, var, training=True, momentum=None, num_batches_tracked=count)
+    assert count.item() == 3
+    np.testing.assert_allclose(mean.numpy(), np.mean([x.mean(0) for x in batches], 0), rtol=1e-12)
+    np.testing.assert_allclose(var.numpy(), np.mean([x.var(0, ddof=1) for x in batches], 0), rtol=1e-12)
+    F.batch_norm(bp.asarray(batches[0]), mean, var, momentum=None)
+    assert count.item() == 3
+    with pytest.raises(bp.ArgumentValueError, match="batch_norm: argument momentum: found None without num_batches_tracked"):
+        F.batch_norm(bp.asarray(batches[0]), mean, var, training=True, momentum=None)
+
+
 def test_outside_training_the_running_statistics_are_used_and_kept():
     x, mean, var = numbers(4, 3, 5), numbers(3, seed=1), np.array([0.5, 1.0, 2.0])
     running = bp.asarray(mean), bp.asarray(var)

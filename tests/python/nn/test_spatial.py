@@ -59,6 +59,12 @@ def test_antialias_averages_what_lies_between_the_points():
     np.testing.assert_allclose(found[0, 0], [[(weights[0] / weights.sum()) ** 2, 0], [0, 0]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("mode, expected", [("bilinear", 0.0), ("bicubic", -0.625)])
+def test_antialias_to_one_point_between_aligned_corners_is_pytorchs(mode, expected):
+    x = bp.reshape(bp.arange(16.0), (1, 1, 4, 4))
+    assert F.interpolate(x, 1, mode=mode, antialias=True, align_corners=True).tolist() == [[[[pytest.approx(expected)]]]]
+
+
 def test_area_is_the_mean_of_blocks():
     x = numbers(1, 2, 4, 6)
     found = F.interpolate(bp.asarray(x), (2, 2), mode="area").numpy()
