@@ -73,10 +73,10 @@ void unsqueeze(BatchedCall& c, const ShapeResult* row) {
 }  // namespace
 
 const DerivedRule kViewRules[] = {
-    {"view.bitcast", as_it_is},      {"view.diagonal", shifted_view}, {"view.expand", expand},
-    {"view.imag", as_it_is},         {"view.permute", permute},       {"view.real", as_it_is},
-    {"view.reshape", reshape},       {"view.select", shifted_view},   {"view.slice", shifted_view},
-    {"view.squeeze", squeeze},       {"view.unfold", shifted_view},   {"view.unsqueeze", unsqueeze},
+    {"view.bitcast", as_it_is}, {"view.diagonal", shifted_view}, {"view.expand", expand},
+    {"view.imag", as_it_is},    {"view.permute", permute},       {"view.real", as_it_is},
+    {"view.reshape", reshape},  {"view.select", shifted_view},   {"view.slice", shifted_view},
+    {"view.squeeze", squeeze},  {"view.unfold", shifted_view},   {"view.unsqueeze", unsqueeze},
 };
 const size_t kViewRuleCount = std::size(kViewRules);
 

@@ -20,8 +20,7 @@ namespace {
   TensorImpl* view = new_view(*base, shape);
   constexpr uint32_t kInexact = BP_MASK_FLOATING | BP_MASK_COMPLEX;
   const bool has_derivative = (BP_DTYPE_BIT(base->dtype) | BP_DTYPE_BIT(view->dtype)) & kInexact;
-  const bool unrecorded =
-      thread_state.grad_disabled || (shape.view_dtype != BP_DTYPE_NONE && is_constant_view(op));
+  const bool unrecorded = thread_state.grad_disabled || (shape.view_dtype != BP_DTYPE_NONE && is_constant_view(op));
   if (unrecorded && !has_derivative) {
     retain(base->storage);
     return view;

@@ -123,8 +123,7 @@ namespace {
 thread_local constinit const ByForwardRules* by_forward_rules = nullptr;
 }
 
-ByForwardRules::ByForwardRules() noexcept
-    : outer_(std::exchange(by_forward_rules, this)), level_(thread_state.level) {}
+ByForwardRules::ByForwardRules() noexcept : outer_(std::exchange(by_forward_rules, this)), level_(thread_state.level) {}
 ByForwardRules::~ByForwardRules() { by_forward_rules = outer_; }
 bool ByForwardRules::active() noexcept { return by_forward_rules && by_forward_rules->level_ == thread_state.level; }
 

@@ -109,9 +109,8 @@ const Executable::Optimized& Executable::optimized() {
   made->graph = optimize(*graph_);
   for (const auto& inner : made->graph->graphs) {
     const auto at = std::ranges::find(graph_->graphs, inner);
-    made->functions.push_back(at == graph_->graphs.end()
-                                  ? function_of(inner)
-                                  : functions_[static_cast<size_t>(at - graph_->graphs.begin())]);
+    made->functions.push_back(
+        at == graph_->graphs.end() ? function_of(inner) : functions_[static_cast<size_t>(at - graph_->graphs.begin())]);
   }
   std::shared_ptr<const Optimized> first;
   if (optimized_.compare_exchange_strong(first, std::move(made))) return *optimized_.load(std::memory_order_acquire);

@@ -17,7 +17,8 @@ std::optional<int64_t> size_behind(double value, uint32_t dividend, bool root) {
   const double size = std::round(root ? number * number : number);
   if (!(std::fabs(size) < 9e15) || (root && number < 0)) return {};
   const double again = root ? std::sqrt(size) : size;
-  const bool exact = std::bit_cast<uint64_t>(dividend == 0 ? again : dividend / again) == std::bit_cast<uint64_t>(value);
+  const bool exact =
+      std::bit_cast<uint64_t>(dividend == 0 ? again : dividend / again) == std::bit_cast<uint64_t>(value);
   return exact ? std::optional(static_cast<int64_t>(size)) : std::nullopt;
 }
 
@@ -188,7 +189,8 @@ class Unification {
     Location where;
     if (location_ != kNone) where = first_.locations()[location_];
     throw Unlike{{of + " is a floating number that Python computed of a dynamic size, neither the size nor a whole " +
-                      "number up to 16 divided by it, nor of its square root. Fix: compute it with tensors, from bp.full((), size)",
+                      "number up to 16 divided by it, nor of its square root. Fix: compute it with tensors, from "
+                      "bp.full((), size)",
                   where}};
   }
 

@@ -222,9 +222,9 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
            ": its tensor was changed in place since, and inside ", view->wrapper->transform,
            " nothing says whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
            "the tensor first");
-  const bool recorded = !record.unrecorded || record.base_stamp < record.base->wrapper->recorded;
-  record.unrecorded = !recorded;
-  const WithRecording recording(recorded);
+  const bool changed_recorded = record.base_stamp < record.base->wrapper->recorded;
+  record.unrecorded = record.unrecorded && !changed_recorded;
+  const WithRecording recording(!record.unrecorded);
   Tensor again = Tensor::adopt(call_one(*record.op, record.args(), static_cast<int32_t>(record.n_args)));
   Level* level = level_of(*view);
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
@@ -232,7 +232,7 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   // What it was detached to since has a history of its own.
   if (record.op->flags & kDetaches) again = keeping(*view, again, Keep::kEverywhere);
   assign(*level, view, impl(again));
-  note_change(*view->wrapper, recorded);
+  note_change(*view->wrapper, changed_recorded);
   record.base_stamp = record.base->wrapper->version;
 }
 
@@ -282,10 +282,10 @@ void change_in_place(Level& level, const Call& call) {
   BP_CHECK(inplace || (target && &call.op == &role_op(Role::kCopy)), VALUE, name,
            ": writing into a given output (out) is refused inside ", level.transform,
            "; use the result that the op returns");
-  BP_CHECK(
-      wrapper_of(level, target), VALUE, name, ": a value of ", level.transform, " cannot be written into a tensor that ",
-      level.transform, " does not follow: one from outside, or one that was computed from such tensors alone. Fix: write "
-      "into a copy that is made inside, copy(x) or x.clone(), or return the value");
+  BP_CHECK(wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
+           " cannot be written into a tensor that ", level.transform,
+           " does not follow: one from outside, or one that was computed from such tensors alone. Fix: write "
+           "into a copy that is made inside, copy(x) or x.clone(), or return the value");
   if (&level == level.every_call) end_detached(target);
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;

@@ -301,8 +301,9 @@ void bitcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   BP_CHECK(dtype != BP_BOOL || x.dtype == BP_BOOL, DTYPE, op.name, ": argument '", in.name(1),
            "': found bool, whose elements are 0 or 1 alone. Fix: compare with 0, which gives bools");
   const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.dl.data) + x.dl.byte_offset);
-  BP_CHECK(address % to == 0, VALUE, op.name, ": argument '", in.name(0), "' begins at an address that is not a multiple of ",
-           to, ", the size of ", kDtypeNames[dtype], ". Fix: copy it first");
+  BP_CHECK(address % to == 0, VALUE, op.name, ": argument '", in.name(0),
+           "' begins at an address that is not a multiple of ", to, ", the size of ", kDtypeNames[dtype],
+           ". Fix: copy it first");
   out.is_view = true;
   out.view_dtype = dtype;
   const int32_t last = x.dl.ndim - 1;
@@ -310,15 +311,16 @@ void bitcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   BP_CHECK(last >= 0, SHAPE, op.name, ": argument '", in.name(0), "' has no dimensions, and ", kDtypeNames[dtype],
            " has elements of another size than ", kDtypeNames[x.dtype], ". Fix: give it an axis with reshape(x, (1,))");
   BP_CHECK(x.dl.strides[last] == 1 || x.dl.shape[last] == 1, VALUE, op.name, ": argument '", in.name(0),
-           "' has stride ", x.dl.strides[last], " along its last axis; expected 1 for a dtype of another size. Fix: copy it first");
+           "' has stride ", x.dl.strides[last],
+           " along its last axis; expected 1 for a dtype of another size. Fix: copy it first");
   const bool divides = x.dl.shape[last] * from % to == 0;
   BP_CHECK(divides, SHAPE, op.name, ": argument '", in.name(0), "' has size ", x.dl.shape[last],
            " along its last axis; expected a multiple of ", to / from, ", so that whole elements of ",
            kDtypeNames[dtype], " result");
   for (int32_t d = 0; d < last; ++d) {
-    BP_CHECK(x.dl.shape[d] <= 1 || x.dl.shape[last] == 0 || x.dl.strides[d] * from % to == 0, VALUE, op.name, ": argument '", in.name(0),
-             "' has stride ", x.dl.strides[d], " along axis ", d, "; expected a multiple of ", to / from,
-             ". Fix: copy it first");
+    BP_CHECK(x.dl.shape[d] <= 1 || x.dl.shape[last] == 0 || x.dl.strides[d] * from % to == 0, VALUE, op.name,
+             ": argument '", in.name(0), "' has stride ", x.dl.strides[d], " along axis ", d,
+             "; expected a multiple of ", to / from, ". Fix: copy it first");
     add_view_dim(in, out, x.dl.shape[d], x.dl.strides[d] * from / to);
   }
   add_view_dim(in, out, x.dl.shape[last] * from / to, 1);

@@ -108,7 +108,7 @@ class TraceLevel final : public Level, private Sites {
   std::unordered_map<const Node*, Site> noted_;
   uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
   bool keeps_rules_ = false;
-  bool recording_ = true;            // the function's no_grad; a graph has none
+  bool recording_ = true;  // the function's no_grad; a graph has none
 };
 
 }  // namespace backplane::core

@@ -56,7 +56,8 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
 
 // The graph of a function of the author's with rules, or nullptr where it cannot stand for the function: where it draws
 // random numbers, or uses tensors from outside, which its rules would not find again.
-std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function, std::span<const Tensor> args) const {
+std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function,
+                                                           std::span<const Tensor> args) const {
   using Rule = GraphFunction::Rule;
   const bool derives = function.has(Rule::kBackward) || function.has(Rule::kJvp), batches = function.has(Rule::kBatch);
   if (!is_authors_own(function) || function.recompute() || !(derives || batches)) return nullptr;

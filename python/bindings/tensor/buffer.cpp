@@ -82,8 +82,9 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     auto held = std::make_unique<Export>(to_dlpack(differentiated ? detach(shared) : shared));
     view->readonly = differentiated || (held->managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
     if (view->readonly && (flags & PyBUF_WRITABLE)) {
-      return refuse(differentiated ? "the tensor is differentiated, so that only reading is allowed; use x.detach()"
-                                   : "the tensor's memory is read-only, or some of its elements share memory; copy it first");
+      return refuse(differentiated
+                        ? "the tensor is differentiated, so that only reading is allowed; use x.detach()"
+                        : "the tensor's memory is read-only, or some of its elements share memory; copy it first");
     }
     fill(view, tensor, held.release(), flags);
     view->obj = Py_NewRef(self);

@@ -38,10 +38,10 @@ def logsumexp(x, axis=None, keepdims=False):
     return found if keepdims else np.squeeze(found, axis=axes(axis))
 
 
-def logsumexp_weighted(x, b, axis=None, keepdims=False):
-    x, b = np.broadcast_arrays(x, b)
+def logsumexp_weighted(x, weight, axis=None, keepdims=False):
+    x, weight = np.broadcast_arrays(x, weight)
     top = np.max(np.real(x), axis=axes(axis), keepdims=True) if x.size else 0
-    found = np.log(np.sum(b * np.exp(x - top), axis=axes(axis), keepdims=True)) + top
+    found = np.log(np.sum(weight * np.exp(x - top), axis=axes(axis), keepdims=True)) + top
     return found if keepdims else np.squeeze(found, axis=axes(axis))
 
 

@@ -10,6 +10,8 @@ MEANT = {
     ("bp::stop_gradient", "gradient"): "it hides its argument from derivatives",
     ("bp::stop_gradient", "forward"): "it hides its argument from derivatives",
     ("bp::topk", "shape"): "its parts clamp a k beyond the axis, which its entry calls an error",
+    ("bp::bitcast", "layouts"): "a dtype of another size needs a last axis of stride 1",
+    ("bp::bitcast", "batch"): "a dtype of another size needs rows whose last axis has stride 1",
     **{
         (f"bp::{op}", check): "the phases of its vectors are free, so differences of them mean nothing; the laws fix the phases"
         for op in ("svd", "svd_reduced", "eigh", "eig")
