@@ -117,11 +117,7 @@ def _word(function, argument, found, expected):
 
 
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower L with L L^H = x, or the upper U with U^H U = x, of Hermitian positive definite matrices.
-
-    Both triangles are read: the matrix that is factorised is the Hermitian part (x + x^H) / 2. NumPy reads the lower triangle
-    alone, or with upper the upper one: cholesky(tril(x) + tril(x, -1).mH) does that.
-    """
+    """The lower L with L L^H = x, or the upper U with U^H U = x, of positive definite matrices. Both triangles of x are read: it is (x + x^H) / 2 that is factorised."""
     return _bp.cholesky(x, upper=upper)
 
 
