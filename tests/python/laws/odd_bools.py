@@ -84,7 +84,8 @@ def outcome(case, arrays):
 
 def variants(case):
     accepted = [arg for arg in case.entry.args if arg.is_tensor and "bool" in arg.accepts]
-    if not accepted or "higher_order" in case.entry.flags:
+    # An op whose results depend on the dtype shows the bytes.
+    if not accepted or "higher_order" in case.entry.flags or "dtypes" in case.entry.exempt:
         return
     arrays = arrays_of(case, "bool")
     yield arrays
