@@ -75,7 +75,7 @@ def test_pad_with_a_number():
         (([(1, 1)] * 2,), "argument pad_width: found .*, expected a count, a pair .before, after., or a pair for each of 3 axes"),
         ((1.5,), "pad_width: found 1.5"),
         ((-1,), "counts of at least 0"),
-        ((1, "mean"), "argument mode: found 'mean', expected one of constant, edge"),
+        ((1, "average"), "argument mode: found 'average', expected a function or one of constant, edge"),
         (([0, 0, 0], [1, 1, 1]), "argument mode"),
     ],
 )
