@@ -44,6 +44,7 @@ from ._core import (
     grad as grad,
     jvp as jvp,
     make_graph as make_graph,
+    unguarded as unguarded,
     value_and_grad as value_and_grad,
     vjp as vjp,
     vmap as vmap,

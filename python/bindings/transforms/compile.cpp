@@ -107,6 +107,10 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   const std::string refusal = traced->transform_refusal();
   if (!refusal.empty()) log_line(name + ": runs as it is where it is transformed or differentiated: " + refusal);
   if (traced->uses_transformed()) return traced;
+  if (!traced->why_unkept().empty()) {
+    log_line(name + ": traced for this call alone: " + traced->why_unkept());
+    return traced;
+  }
   options.kept.insert(options.kept.begin(), traced);
   if (options.kept.size() > kKeptCalls) {
     options.kept.pop_back();
@@ -144,7 +148,9 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
   CallInputs inputs(call);
   if (!inputs.read()) return nullptr;
   std::shared_ptr<TracedCall> traced = find_kept(options, inputs);
+  bool has_run = false;  // the function, for this call
   if (!traced && !PyErr_Occurred()) {
+    has_run = true;
     traced = trace(options, inputs);
     if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
   }
@@ -152,11 +158,17 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
   if (const std::string shared = traced->shared_memory(inputs); !shared.empty()) {
     const std::string line = name_of(call.function) + ": runs as it is where tensors overlap: " + shared;
     if (log_lines().empty() || log_lines().back() != line) log_line(line);
+    if (has_run) traced->take_back_effects();
     return call_itself(call);
   }
-  if (!transforms_active() && inputs.are_plain() && !traced->wants_tape()) return traced->run(inputs);
-  if (traced->transform_refusal().empty()) return traced->run_transformed(inputs);
-  return call_itself(call);
+  const bool is_plain = !transforms_active() && inputs.are_plain() && !traced->wants_tape();
+  if (!is_plain && !traced->transform_refusal().empty()) {
+    if (has_run) traced->take_back_effects();
+    return call_itself(call);
+  }
+  PyRef result = PyRef::steal(is_plain ? traced->run(inputs) : traced->run_transformed(inputs));
+  if (result && !has_run && !traced->repeat_effects()) return nullptr;
+  return result.release();
 }
 
 }  // namespace

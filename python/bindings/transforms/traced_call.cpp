@@ -11,7 +11,6 @@
 #include "bindings/transforms/python_function.hpp"
 #include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/user_line.hpp"
-#include "bindings/transforms/what_is_left.hpp"
 
 namespace backplane::python {
 namespace {
@@ -144,19 +143,17 @@ GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOption
   return made;
 }
 
-// `names`: those of the code that ran.
-PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names) {
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder) {
   const TransformCall& call = inputs.call;
   for (size_t i = 0; i < statics_.size(); ++i)
-    if (statics_[i]) guards_.add(statics_[i].get(), "static argument " + leaf_name(i));
-  guards_.add(PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function, "static argument self");
-  names.emplace(guards_.state());
-  names->add_cells(call.function);
+    if (statics_[i]) recorder.reads().name(statics_[i].get(), "static argument " + leaf_name(i), true);
+  PyObject* self = PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function;
+  recorder.reads().name(self, "static argument self", true);
   const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
   if (grad_mode_is_read) grad_mode_ = grad_mode;
   grad_mode_is_read |= outer_read;
-  names->stop();
+  recorder.stop();
   return returned;
 }
 
@@ -185,24 +182,30 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     array.replace(entry.position, std::move(argument));
   }
   std::vector<Tensor> results;
-  std::optional<NamesOfRun> names;
-  struct StateAfterFailure {
-    const ObjectGuards* guards;
-    const std::optional<NamesOfRun>& names;
-    ~StateAfterFailure() {
-      if (guards && names) take_back_what_is_left(guards->state(), *names);
+  Recorder recorder(call.name);
+  struct AfterFailure {
+    Recorder* recorder;
+    ~AfterFailure() {
+      if (!recorder) return;
+      recorder->stop();
+      recorder->reads().effects().take_back();
     }
-  } state{&traced->guards_, names};
+  } failure{&recorder};
+  for (size_t k = 0; k < entered.size(); ++k)
+    recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
-    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, names));
+    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder));
     if (!returned || !traced->keep_result(returned.get(), &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   const std::vector<TensorRead> reads = scope.reads();
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
   traced->constants_ = traced->graph_.constants();
-  if (!traced->guards_.close(*names, options.guards_variables, traced->constants_, reads, call.name)) return nullptr;
-  state.guards = nullptr;
+  if (!recorder.close(traced->constants_, reads, options.guards_variables, &traced->guards_, &traced->unkept_))
+    return nullptr;
+  for (const PyRef& leaf : traced->result_statics_) traced->result_is_new_.push_back(leaf && recorder.is_new(leaf.get()));
+  traced->effects_ = std::move(recorder.reads().effects());
+  failure.recorder = nullptr;
   return traced;
 }
 
@@ -293,6 +296,10 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
   }
   const int same = same_arguments(inputs, why);
   if (same != 1) return same;
+  if (!guards_.are_distinct([&](size_t i) { return inputs.trees.leaves[i].get(); })) {
+    if (why) *why = "two tensors that the function compares by identity are the same object now";
+    return 0;
+  }
   const int guarded = guards_.fit(why);
   return guarded == 1 ? same_tensors(inputs, why) : guarded;
 }
@@ -302,8 +309,11 @@ PyObject* TracedCall::result_of(std::vector<Tensor>& tensors) const {
   Leaves owned;
   InlineVector<PyObject*, 8> leaves;
   size_t next = 0;
-  for (const PyRef& constant : result_statics_) {
-    PyRef leaf = constant ? constant : PyRef::steal(wrap_tensor(std::move(tensors[next++])));
+  for (size_t i = 0; i < result_statics_.size(); ++i) {
+    const PyRef& constant = result_statics_[i];
+    PyRef leaf = !constant           ? PyRef::steal(wrap_tensor(std::move(tensors[next++])))
+                 : result_is_new_[i] ? renewed(constant.get())
+                                     : constant;
     if (!leaf) return nullptr;
     leaves.push_back(leaf.get());
     owned.push_back(std::move(leaf));
@@ -359,7 +369,8 @@ PyObject* TracedCall::run_transformed(const CallInputs& inputs) {
 int TracedCall::traverse(visitproc visit, void* arg) const {
   for (const auto* list : {&statics_, &result_statics_, &generators_})
     for (const PyRef& object : *list) Py_VISIT(object.get());
-  return guards_.traverse(visit, arg);
+  if (const int stop = guards_.traverse(visit, arg)) return stop;
+  return effects_.traverse(visit, arg);
 }
 
 }  // namespace backplane::python

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "backplane/graph.hpp"
-#include "bindings/transforms/object_guards.hpp"
+#include "bindings/guards/recorder.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 
@@ -59,6 +59,11 @@ class TracedCall {
     return graph_.shared_memory({inputs.tensors.data(), inputs.tensors.size()});
   }
   PyObject* run(const CallInputs& inputs) const;
+  // What the function stored outside of itself: again, for a call that did not run it (false: a Python error), or taken
+  // back, for a call that will run it once more.
+  bool repeat_effects() const { return effects_.replay(); }
+  void take_back_effects() { effects_.take_back(); }
+  const std::string& why_unkept() const noexcept { return unkept_; }
   // Where a transform is active or the tape follows: its derivatives and batches are graphs, made when first needed.
   PyObject* run_transformed(const CallInputs& inputs);
   // Why that would not be what the function does, and it has to be called itself; empty: it is.
@@ -90,7 +95,7 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name);
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
-  PyObject* call_traced(const CallInputs& inputs, CallArray& array, std::optional<NamesOfRun>& names);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder);
   std::string leaf_name(size_t leaf) const;
   GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
@@ -105,11 +110,14 @@ class TracedCall {
   std::vector<std::pair<Graph, std::shared_ptr<TransformableGraph>>> transformable_;
   std::vector<Argument> arguments_;
   std::vector<PyRef> statics_;  // per leaf; empty: a tensor
-  ObjectGuards guards_;         // of the statics that are objects, and of the function's own
+  Guards guards_;               // of what the function read
+  Effects effects_;             // of what it stored
+  std::string unkept_;          // why no other call may use the graph; empty: others may
   std::vector<Input> inputs_;
   std::vector<std::string> input_names_;
   Tree result_;
   std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
+  std::vector<bool> result_is_new_;    // per leaf: each call gets one of its own
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
   size_t n_traces_ = 1;

@@ -69,8 +69,13 @@ bool TracedCall::make_dynamic(const CallInputs& inputs, const RunOptions& option
       for (const auto& [input, axis] : sizes[s].places) shapes[input][axis] = numbers[s];
     ++n_traces_;
     try {
-      const std::shared_ptr<TracedCall> other = trace_once(inputs, {}, shapes);
+      RunOptions as_first;
+      as_first.guards_variables = options.guards_variables;
+      const std::shared_ptr<TracedCall> other = trace_once(inputs, as_first, shapes);
       if (!other) return take_refusal();
+      other->take_back_effects();
+      guards_.merge(std::move(other->guards_));
+      if (unkept_.empty()) unkept_ = other->unkept_;
       const std::string why = other_result(*other);
       return why.empty() ? TracedAt{other->graph_, "", {}} : TracedAt{{}, why, {}};
     } catch (const Error& error) {

@@ -139,6 +139,14 @@ constexpr Declared kCompileLogDoc = R"(compile_log() -> list[str]
 
 What compile has traced, the latest last: a list of lines, each with the function's name and the guard that failed.)";
 
+constexpr Declared kUnguardedDoc = R"(unguarded(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
+--
+
+Calls fun(*args, **kwargs) and returns its result. While a function is traced, what fun reads is not guarded and what it stores
+is not repeated by later calls: fun runs when the function is traced, and only then. For counters, caches and messages of the trace.
+
+Errors: those of fun.)";
+
 PyCFunction with_keywords(PyCFunctionWithKeywords function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
@@ -154,6 +162,7 @@ PyMethodDef functions[] = {
     {"vmap", with_keywords(vmap_function), METH_VARARGS | METH_KEYWORDS, kVmapDoc.text},
     {"compile", with_keywords(compile_function), METH_VARARGS | METH_KEYWORDS, kCompileDoc.text},
     {"compile_log", compile_log, METH_NOARGS, kCompileLogDoc.text},
+    {"unguarded", fast_with_keywords(unguarded), METH_FASTCALL | METH_KEYWORDS, kUnguardedDoc.text},
     {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc.text},
     {"set_package_folder", set_package_folder, METH_O, nullptr},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},

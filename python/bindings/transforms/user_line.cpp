@@ -19,12 +19,16 @@ std::string text_of_attribute(PyObject* object) {
 // Of a frame of the package: line 0.
 SourceLine line_of(PyCodeObject* code, int line) {
   std::string file = text_of_attribute(code->co_filename);
-  const std::string& ours = package_folder();
-  if (!ours.empty() && file.compare(0, ours.size(), ours) == 0) return {};
+  if (is_package_file(file)) return {};
   return {std::move(file), text_of_attribute(code->co_name), line};
 }
 
 }  // namespace
+
+bool is_package_file(std::string_view file) {
+  const std::string& ours = package_folder();
+  return !ours.empty() && file.starts_with(ours);
+}
 
 SourceLine user_line() {
   WithGil locked;

@@ -1,6 +1,8 @@
 // Which line of a Python program called an op: the innermost frame that is not the package's own.
 #pragma once
 
+#include <string_view>
+
 #include "backplane/graph.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 
@@ -12,6 +14,9 @@ SourceLine user_line();
 // Where the user's program was when this exception was raised: the innermost frame of its trace that is not the
 // package's own. Needs the lock. Line 0: unknown.
 SourceLine line_of_exception(PyObject* exception);
+
+// Is it one of the package's own files?
+bool is_package_file(std::string_view file);
 
 // Files below this folder are the package's own.
 PyObject* set_package_folder(PyObject* module, PyObject* folder);

@@ -13,8 +13,11 @@ class Counted:
         self.function, self.calls, self.__qualname__ = function, 0, "counted"
 
     def __call__(self, *args, **kwargs):
-        self.calls += 1
+        bp.unguarded(self.count)
         return self.function(*args, **kwargs)
+
+    def count(self):
+        self.calls += 1
 
 
 def test_a_kind_of_call_is_traced_once():

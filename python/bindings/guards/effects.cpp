@@ -1,0 +1,107 @@
+#include "bindings/guards/effects.hpp"
+
+#include "bindings/transforms/object_contents.hpp"
+
+namespace backplane::python {
+namespace {
+
+// A list, dict, set, deque or buffer holds again what the copy does.
+void restore_content(PyObject* container, PyObject* copy) {
+  if (PyDict_Check(container)) {
+    PyDict_Clear(container);
+    const Py_ssize_t count = PyList_GET_SIZE(copy) / 2;
+    for (Py_ssize_t i = 0; i < count; ++i)
+      PyDict_SetItem(container, PyList_GET_ITEM(copy, i), PyList_GET_ITEM(copy, count + i));
+    return;
+  }
+  if (PyList_Check(container)) {
+    PyList_SetSlice(container, 0, PyList_GET_SIZE(container), copy);
+    return;
+  }
+  if (PyByteArray_Check(container)) {
+    if (PyByteArray_Resize(container, PyBytes_GET_SIZE(copy)) == 0)
+      std::copy_n(PyBytes_AS_STRING(copy), PyBytes_GET_SIZE(copy), PyByteArray_AS_STRING(container));
+    return;
+  }
+  if (!is_container(container)) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(container, &view, PyBUF_WRITABLE | PyBUF_FULL) < 0) return;
+    if (view.len == PyBytes_GET_SIZE(copy)) PyBuffer_FromContiguous(&view, PyBytes_AS_STRING(copy), view.len, 'C');
+    PyBuffer_Release(&view);
+    return;
+  }
+  PyRef done = PyRef::steal(PyObject_CallMethod(container, "clear", nullptr));
+  if (done)
+    done = PyRef::steal(PyObject_CallMethod(container, PyAnySet_Check(container) ? "update" : "extend", "O", copy));
+}
+
+void restore(const Effects::Before& before) {
+  PyObject *holder = before.holder.get(), *key = before.key.get(), *value = before.value.get();
+  switch (before.of) {
+    case Effects::Before::kAttribute:
+      if (PyType_Check(holder))
+        PyType_Type.tp_setattro(holder, key, value);
+      else
+        PyObject_GenericSetAttr(holder, key, value);
+      break;
+    case Effects::Before::kEntry:
+      if (value)
+        PyDict_Check(holder) ? PyDict_SetItem(holder, key, value) : PyObject_SetItem(holder, key, value);
+      else
+        PyDict_Check(holder) ? PyDict_DelItem(holder, key) : PyObject_DelItem(holder, key);
+      break;
+    case Effects::Before::kCell:
+      PyCell_Set(holder, value);
+      break;
+    case Effects::Before::kContent:
+      restore_content(holder, value);
+  }
+  PyErr_Clear();
+}
+
+}  // namespace
+
+void Effects::take_back() {
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
+  for (auto before = before_.rbegin(); before != before_.rend(); ++before) restore(*before);
+  PyErr_Restore(type, value, trail);
+}
+
+PyRef renewed(PyObject* value) {
+  const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
+  return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "O", value) : nullptr);
+}
+
+bool Effects::replay() const {
+  for (const Effect& effect : effects_) {
+    const Py_ssize_t count = PyTuple_GET_SIZE(effect.arguments.get());
+    PyRef arguments = PyRef::steal(PyTuple_New(count));
+    for (Py_ssize_t i = 0; arguments && i < count; ++i) {
+      PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
+      const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
+      PyRef own = is_new ? renewed(argument) : PyRef::borrow(argument);
+      if (!own) return false;
+      PyTuple_SET_ITEM(arguments.get(), i, own.release());
+    }
+    if (!arguments) return false;
+    if (!effect.function) {
+      PyCell_Set(effect.holder.get(), count ? PyTuple_GET_ITEM(arguments.get(), 0) : nullptr);
+      continue;
+    }
+    const PyRef done = PyRef::steal(PyObject_Call(effect.function.get(), arguments.get(), nullptr));
+    if (!done) return false;
+  }
+  return true;
+}
+
+int Effects::traverse(visitproc visit, void* arg) const {
+  for (const Effect& effect : effects_) {
+    Py_VISIT(effect.holder.get());
+    Py_VISIT(effect.function.get());
+    Py_VISIT(effect.arguments.get());
+  }
+  return 0;
+}
+
+}  // namespace backplane::python

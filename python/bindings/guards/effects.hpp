@@ -1,0 +1,57 @@
+// What a traced function stores outside of itself: attributes, entries, variables, changes of containers.
+//
+// The function ran once, and did all of it. A call that replays the graph does it again, in order; where the trace
+// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: a new list or dict is
+// copied for each replay, a tensor of the trace has no value and is refused. All functions need the interpreter lock.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bindings/interpreter/py_ref.hpp"
+
+namespace backplane::python {
+
+class Effects {
+ public:
+  struct Effect {
+    PyRef holder;    // that changes
+    PyRef function;  // called with `arguments`; none: the cell `holder` is set to their last one, or emptied
+    PyRef arguments;
+    PyRef had;           // what stood there before, where that is one object
+    std::string place;  // "self.t"
+    std::string line;   // that did it: "file:line"
+    bool by_library = false;  // the code that did it is not the user's
+    std::vector<bool> is_new;  // per argument: made by the trace, so each replay needs one of its own
+  };
+  // What was there before, to be taken back.
+  struct Before {
+    PyRef holder;
+    PyRef key;    // of an attribute or an entry; none: a cell, or all of a container
+    PyRef value;  // none: there was none
+    enum Of : uint8_t { kAttribute, kEntry, kCell, kContent } of;
+  };
+
+  bool is_empty() const { return effects_.empty(); }
+  void add(Effect effect) { effects_.push_back(std::move(effect)); }
+  void add(Before before) { before_.push_back(std::move(before)); }
+  std::vector<Effect>& all() { return effects_; }
+  // What is there holds again what it had. Keeps a Python error.
+  void take_back();
+  void forget_before() { before_.clear(); }
+
+  // Once more. False: a Python error.
+  bool replay() const;
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  std::vector<Effect> effects_;
+  std::vector<Before> before_;
+};
+
+// A copy of a value that the trace made, for one replay: containers anew with what they hold, other objects by
+// copy.deepcopy. Empty: a Python error.
+PyRef renewed(PyObject* value);
+
+}  // namespace backplane::python

@@ -1,0 +1,57 @@
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+#define Py_BUILD_CORE 1 /* the layout of frames is the interpreter's own */
+#include "bindings/guards/frame_stack.h"
+
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+#include <internal/pycore_frame.h>
+
+int frame_stack_is_known(void) { return 1; }
+
+FrameStack frame_stack(PyFrameObject* frame) {
+  _PyInterpreterFrame* const f = frame->f_frame;
+  const Py_ssize_t count = f->stacktop - f->f_code->co_nlocalsplus;
+  FrameStack stack = {NULL, 0, f->localsplus, f->localsplus, (PyObject*)f->f_func};
+  if (count < 0) return stack;
+  stack.end = f->localsplus + f->stacktop;
+  stack.count = count;
+  return stack;
+}
+
+#elif PY_VERSION_HEX < 0x030B0000
+
+int frame_stack_is_known(void) { return 1; }
+
+FrameStack frame_stack(PyFrameObject* frame) {
+  FrameStack stack = {frame->f_valuestack + frame->f_stackdepth, frame->f_stackdepth,
+                      frame->f_localsplus, frame->f_localsplus + frame->f_code->co_nlocals, NULL};
+  return stack;
+}
+
+#else
+
+int frame_stack_is_known(void) { return 0; }
+
+FrameStack frame_stack(PyFrameObject* frame) {
+  FrameStack stack = {NULL, 0, NULL, NULL, NULL};
+  return stack;
+}
+
+#endif
+
+PyObject* cell_name(PyObject* code, int number) {
+#if PY_VERSION_HEX >= 0x030B0000
+  PyObject* names = ((PyCodeObject*)code)->co_localsplusnames;
+  return number < PyTuple_GET_SIZE(names) ? Py_NewRef(PyTuple_GET_ITEM(names, number)) : NULL;
+#else
+  PyObject* const own = ((PyCodeObject*)code)->co_cellvars;
+  PyObject* const outer = ((PyCodeObject*)code)->co_freevars;
+  const Py_ssize_t count = PyTuple_GET_SIZE(own);
+  PyObject* const names = number < count ? own : outer;
+  const Py_ssize_t at = number < count ? number : number - count;
+  return at < PyTuple_GET_SIZE(names) ? Py_NewRef(PyTuple_GET_ITEM(names, at)) : NULL;
+#endif
+}

@@ -1,0 +1,307 @@
+#include "bindings/guards/guards.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "backplane/autograd.hpp"
+#include "backplane/device.hpp"
+#include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/object_contents.hpp"
+#include "bindings/transforms/static_values.hpp"
+#include "bindings/transforms/transform_values.hpp"
+
+namespace backplane::python {
+namespace {
+
+bool is_numpy_scalar(PyObject* object) noexcept {
+  for (const PyTypeObject* type = Py_TYPE(object); type; type = type->tp_base)
+    if (std::string_view(type->tp_name) == "numpy.generic") return true;
+  return false;
+}
+
+PyRef listed_dict(PyObject* dict) {
+  const PyRef keys = PyRef::steal(PyDict_Keys(dict)), values = PyRef::steal(PyDict_Values(dict));
+  return PyRef::steal(keys && values ? PySequence_Concat(keys.get(), values.get()) : nullptr);
+}
+
+bool same_list(PyObject* list, PyObject* const* found, Py_ssize_t count) {
+  if (PyList_GET_SIZE(list) != count) return false;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!same_value(PyList_GET_ITEM(list, i), found[i])) return false;
+  return true;
+}
+
+// A dict, a list and a tuple are read in place: a copy would touch every object that they hold.
+bool holds_content(PyObject* content, PyObject* holder) {
+  if (PyObject* dict = PyDict_Check(holder) ? holder : viewed_dict(holder)) {
+    const Py_ssize_t count = PyDict_GET_SIZE(dict);
+    PyObject *key = nullptr, *value = nullptr;
+    bool same = 2 * count == PyList_GET_SIZE(content);
+    for (Py_ssize_t at = 0, i = 0; same && PyDict_Next(dict, &at, &key, &value); ++i)
+      same =
+          same_value(PyList_GET_ITEM(content, i), key) && same_value(PyList_GET_ITEM(content, count + i), value);
+    return same;
+  }
+  if (PyList_Check(holder) || PyTuple_Check(holder))
+    return same_list(content, PySequence_Fast_ITEMS(holder), PySequence_Fast_GET_SIZE(holder));
+  const PyRef now = copied_content(holder);
+  return now && same_list(content, PySequence_Fast_ITEMS(now.get()), PyList_GET_SIZE(now.get()));
+}
+
+bool holds_bytes(PyObject* bytes, PyObject* holder) {
+  const PyRef now = copied_bytes(holder);
+  return now && PyBytes_GET_SIZE(bytes) == PyBytes_GET_SIZE(now.get()) &&
+         std::memcmp(PyBytes_AS_STRING(bytes), PyBytes_AS_STRING(now.get()),
+                     static_cast<size_t>(PyBytes_GET_SIZE(bytes))) == 0;
+}
+
+bool holds_function(PyObject* parts, PyObject* function) {
+  const auto same = [&](Py_ssize_t i, PyObject* now) { return PyTuple_GET_ITEM(parts, i) == (now ? now : Py_None); };
+  return same(0, PyFunction_GetCode(function)) && same(1, PyFunction_GetDefaults(function)) &&
+         same(2, PyFunction_GetKwDefaults(function));
+}
+
+// What stands at `item` now. Empty: nothing does, or a Python error.
+PyRef found_at(const Guard& guard, const GuardItem& item) {
+  PyObject *holder = guard.holder.get(), *key = item.key.get();
+  switch (guard.kind) {
+    case Guard::kEntries:
+    case Guard::kAttributes:
+      return PyRef::borrow(PyDict_GetItemWithError(holder, key));
+    case Guard::kClass:
+      return PyRef::borrow(_PyType_Lookup(reinterpret_cast<PyTypeObject*>(holder), key));
+    case Guard::kElements: {
+      Py_ssize_t i = PyLong_AsSsize_t(key);
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(holder);
+      if (i < 0) i += size;
+      return PyRef::borrow(i >= 0 && i < size ? PySequence_Fast_GET_ITEM(holder, i) : nullptr);
+    }
+    case Guard::kCell:
+      return PyRef::borrow(PyCell_GET(holder));
+    case Guard::kReferent:
+      return PyRef::borrow(PyWeakref_GET_OBJECT(holder));
+    case Guard::kGeneric: {
+      PyRef value = PyRef::steal(PyObject_GetAttr(holder, key));
+      if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+      return value;
+    }
+    case Guard::kSubscripts: {
+      PyRef value = PyRef::steal(PyObject_GetItem(holder, key));
+      if (!value && PyErr_ExceptionMatches(PyExc_LookupError)) PyErr_Clear();
+      return value;
+    }
+    case Guard::kContext: {
+      PyObject* value = nullptr;
+      if (PyContextVar_Get(holder, nullptr, &value) < 0) return {};
+      return PyRef::steal(value);
+    }
+    case Guard::kContent:
+    case Guard::kBytes:
+    case Guard::kFunction:
+      break;  // no items
+  }
+  return {};
+}
+
+std::string difference(const GuardItem& item, PyObject* found) {
+  const bool is_one = found && is_tensor(found);
+  const std::string now = is_one  ? item.tensor ? item.tensor->difference(BorrowedTensor(found).get()) : "a tensor"
+                          : found ? spelled(found)
+                                  : "none";
+  const std::string had = item.tensor  ? "a tensor, " + item.tensor->text()
+                          : item.value ? spelled(item.value.get())
+                                       : "none";
+  return ": found " + now + ", had " + had;
+}
+
+int fit_item(const Guard& guard, const GuardItem& item, std::string* why) {
+  const PyRef found = found_at(guard, item);
+  if (!found && PyErr_Occurred()) return -1;
+  const bool is_one = found && is_tensor(found.get());
+  bool same = false;
+  if (item.tensor || is_one)
+    same = item.tensor && is_one && item.tensor->accepts(BorrowedTensor(found.get()).get());
+  else
+    same = found.get() == item.value.get() || (found && item.value && same_value(item.value.get(), found.get()));
+  if (!same && why) *why = place_of(guard, item.key.get()) + difference(item, found.get());
+  return same;
+}
+
+// Is the dict still that of the object's attributes?
+bool is_of_owner(const Guard& guard) {
+  PyObject** dict = _PyObject_GetDictPtr(guard.owner.get());
+  if (dict && *dict) return *dict == guard.holder.get();
+  const PyRef now = PyRef::steal(PyObject_GenericGetDict(guard.owner.get(), nullptr));
+  if (!now) PyErr_Clear();
+  return now.get() == guard.holder.get();
+}
+
+int fit_guard(const Guard& guard, std::string* why) {
+  PyObject* holder = guard.holder.get();
+  if (guard.content) {
+    const bool same = guard.kind == Guard::kBytes      ? holds_bytes(guard.content.get(), holder)
+                      : guard.kind == Guard::kFunction ? holds_function(guard.content.get(), holder)
+                                                       : holds_content(guard.content.get(), holder);
+    if (!same && why)
+      *why = guard.path + (guard.kind == Guard::kFunction ? ": found other defaults or code" : ": found other elements");
+    return same;
+  }
+  if (guard.kind == Guard::kAttributes && !is_of_owner(guard)) {
+    if (why) *why = guard.path + ": found another __dict__";
+    return 0;
+  }
+  for (const GuardItem& item : guard.items)
+    if (const int same = fit_item(guard, item, why); same != 1) return same;
+  return 1;
+}
+
+}  // namespace
+
+// ---- values ----------------------------------------------------------------------------------------------------
+
+bool is_plain_value(PyObject* object) noexcept {
+  return object == Py_None || PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
+         PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) || object == Py_Ellipsis ||
+         is_numpy_scalar(object);
+}
+
+bool same_value(PyObject* own, PyObject* found) noexcept {
+  if (own == found) return true;
+  if (PyTuple_CheckExact(own) && PyTuple_CheckExact(found)) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(own);
+    if (PyTuple_GET_SIZE(found) != size) return false;
+    for (Py_ssize_t i = 0; i < size; ++i)
+      if (!same_value(PyTuple_GET_ITEM(own, i), PyTuple_GET_ITEM(found, i))) return false;
+    return true;
+  }
+  if (!is_plain_value(own) || !is_plain_value(found)) return false;
+  const int same = same_static(own, found);
+  if (same < 0) PyErr_Clear();
+  return same == 1;
+}
+
+bool TensorGuard::accepts(const Tensor& found) const {
+  if (backplane::requires_grad(found) != requires_grad) return false;
+  if (tensor) return found.get() == tensor && (!read || version_of(found) == read->version);
+  const Shape sizes = found.shape();
+  return found.dtype() == dtype && found.get()->backend == device.backend && found.get()->ordinal == device.ordinal &&
+         std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end());
+}
+
+const char* TensorGuard::difference(const Tensor& found) const {
+  if (backplane::requires_grad(found) != requires_grad)
+    return requires_grad ? "a tensor without requires_grad" : "a tensor with requires_grad";
+  return found.get() == tensor ? "other values" : "another tensor";
+}
+
+std::string TensorGuard::text() const {
+  return std::string(dtype_name(dtype)) + " of shape " + shape_text(shape) + " on " + device_name(device);
+}
+
+// ---- content ---------------------------------------------------------------------------------------------------
+
+bool has_content(PyObject* object) noexcept {
+  return is_container(object) || viewed_dict(object) || PyObject_TypeCheck(object, &PyDictProxy_Type);
+}
+
+bool has_bytes(PyObject* object) noexcept {
+  return is_buffer(object) || PyMemoryView_Check(object) || is_named(object, "numpy.ndarray");
+}
+
+PyRef copied_content(PyObject* container) {
+  PyRef copy;
+  if (PyObject* dict = PyDict_Check(container) ? container : viewed_dict(container)) {
+    copy = listed_dict(dict);
+  } else if (PyObject_TypeCheck(container, &PyDictProxy_Type)) {
+    const PyRef dict = PyRef::steal(PyDict_New());
+    if (dict && PyDict_Merge(dict.get(), container, 1) == 0) copy = listed_dict(dict.get());
+  } else {
+    copy = copied_elements(container);
+  }
+  PyErr_Clear();
+  return copy;
+}
+
+PyRef copied_bytes(PyObject* buffer) {
+  PyRef bytes = PyRef::steal(PyBytes_FromObject(buffer));
+  if (!bytes) {  // a dtype that buffers do not have
+    PyErr_Clear();
+    bytes = PyRef::steal(PyObject_CallMethod(buffer, "tobytes", nullptr));
+  }
+  PyErr_Clear();
+  return bytes && PyBytes_Check(bytes.get()) ? bytes : PyRef{};
+}
+
+PyRef copied_function(PyObject* function) {
+  const auto or_none = [](PyObject* part) { return part ? part : Py_None; };
+  PyRef parts =
+      PyRef::steal(PyTuple_Pack(3, PyFunction_GetCode(function), or_none(PyFunction_GetDefaults(function)),
+                                or_none(PyFunction_GetKwDefaults(function))));
+  PyErr_Clear();
+  return parts;
+}
+
+bool still_holds(const Guard& guard) { return fit_guard(guard, nullptr) == 1; }
+
+std::string place_of(const Guard& guard, PyObject* key) {
+  switch (guard.kind) {
+    case Guard::kEntries:
+      if (guard.of_variable) return guard.path + spelled(key, PyObject_Str);
+      [[fallthrough]];
+    case Guard::kElements:
+    case Guard::kSubscripts:
+      return guard.path + "[" + spelled(key) + "]";
+    case Guard::kAttributes:
+    case Guard::kClass:
+    case Guard::kGeneric:
+      return guard.path + "." + spelled(key, PyObject_Str);
+    case Guard::kCell:
+      return "variable " + spelled(key, PyObject_Str);
+    default:
+      return guard.path;
+  }
+}
+
+void Guards::merge(Guards other) {
+  const auto same_place = [](const Guard& a, const Guard& b) {
+    return a.kind == b.kind && a.holder.get() == b.holder.get();
+  };
+  for (Guard& guard : other.guards_) {
+    const auto known =
+        std::find_if(guards_.begin(), guards_.end(), [&](const Guard& own) { return same_place(own, guard); });
+    if (known == guards_.end()) {
+      guards_.push_back(std::move(guard));
+      continue;
+    }
+    for (GuardItem& item : guard.items) {
+      const auto is_it = [&](const GuardItem& own) { return same_value(own.key.get(), item.key.get()); };
+      if (std::none_of(known->items.begin(), known->items.end(), is_it)) known->items.push_back(std::move(item));
+    }
+  }
+  for (Distinct& distinct : other.distinct_) distinct_.push_back(std::move(distinct));
+}
+
+int Guards::fit(std::string* why) const {
+  for (const Guard& guard : guards_)
+    if (const int same = fit_guard(guard, why); same != 1) return same;
+  return 1;
+}
+
+int Guards::traverse(visitproc visit, void* arg) const {
+  for (const Guard& guard : guards_) {
+    Py_VISIT(guard.holder.get());
+    Py_VISIT(guard.owner.get());
+    Py_VISIT(guard.content.get());
+    for (const GuardItem& item : guard.items) {
+      Py_VISIT(item.key.get());
+      Py_VISIT(item.value.get());
+    }
+  }
+  for (const Distinct& distinct : distinct_) Py_VISIT(distinct.other.get());
+  return 0;
+}
+
+}  // namespace backplane::python

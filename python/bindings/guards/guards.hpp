@@ -1,0 +1,116 @@
+// What a traced function read, and whether it would read the same again.
+//
+// A guard holds on to an object, knows what the function read of it, and asks at a call for the same: identity of
+// objects, equality of numbers and strings, form (or identity) of tensors. Since the function's run depends on nothing
+// but its arguments and what it reads, a call that passes all guards does what the trace did. All functions need the
+// interpreter lock.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backplane/graph.hpp"
+#include "backplane/tensor.hpp"
+#include "bindings/interpreter/py_ref.hpp"
+
+namespace backplane::python {
+
+// Numbers, strings and the like, which are compared by value.
+bool is_plain_value(PyObject* object) noexcept;
+// The same object, or equal plain values (also in tuples).
+bool same_value(PyObject* own, PyObject* found) noexcept;
+
+// A tensor that was read somewhere: which one it has to be, or how it has to look.
+struct TensorGuard {
+  const bp_tensor* tensor = nullptr;  // nullptr: any of the form
+  std::optional<TensorRead> read;     // its values were read
+  bool requires_grad = false;
+  bp_dtype dtype{};
+  bp_device device{};
+  std::vector<int64_t> shape;
+
+  bool accepts(const Tensor& found) const;
+  const char* difference(const Tensor& found) const;
+  std::string text() const;
+};
+
+// Something that was read of an object.
+struct GuardItem {
+  PyRef key;    // a name, a key or a position
+  PyRef value;  // none: it was absent, or a tensor
+  std::optional<TensorGuard> tensor;
+};
+
+struct Guard {
+  enum Kind : uint8_t {
+    kEntries,     // of a dict, by key
+    kAttributes,  // entries of the dict of `owner`'s attributes
+    kClass,       // what a class and its bases say under a name
+    kGeneric,     // attributes that only the object itself knows
+    kElements,    // of a list or tuple by position
+    kSubscripts,  // of anything else that is subscripted
+    kCell,        // the variable of an enclosing function
+    kContent,     // all elements of a container
+    kBytes,       // all bytes of a buffer
+    kFunction,    // code, defaults and keyword defaults
+    kContext,     // the value of a ContextVar
+    kReferent,    // the object of a weakref
+  } kind;
+  PyRef holder;
+  PyRef owner;  // kAttributes
+  std::string path;
+  bool of_argument = false;  // reached from an argument, not from a variable
+  bool of_variable = false;  // kEntries: of a module or of builtins; path: "global "
+  std::vector<GuardItem> items;
+  PyRef content;  // kContent, kBytes: a copy; kFunction: a tuple
+};
+
+class Guards {
+ public:
+  bool is_empty() const { return guards_.empty() && distinct_.empty(); }
+  void add(Guard guard) { guards_.push_back(std::move(guard)); }
+  // Two arguments, or an argument and another object, that must not be the same object.
+  struct Distinct {
+    size_t leaf;
+    std::optional<size_t> other_leaf;
+    PyRef other;
+  };
+  void add(Distinct distinct) { distinct_.push_back(std::move(distinct)); }
+  // What another run of the same function read, too.
+  void merge(Guards other);
+
+  // 1: everything is as it was read. 0: not, and `why` says the first difference, where it is not nullptr. -1: a
+  // Python error.
+  int fit(std::string* why) const;
+  // The same of arguments' identities. `leaf(i)`: the object that is leaf i now.
+  template <class Leaf>
+  bool are_distinct(Leaf leaf) const {
+    for (const Distinct& d : distinct_)
+      if (leaf(d.leaf) == (d.other_leaf ? leaf(*d.other_leaf) : d.other.get())) return false;
+    return true;
+  }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  std::vector<Guard> guards_;
+  std::vector<Distinct> distinct_;
+};
+
+// A copy of what a container holds, as a list (of a dict: keys, then values); of a buffer its bytes; of a function its
+// code, defaults and keyword defaults. Empty: it is none of these.
+PyRef copied_content(PyObject* container);
+PyRef copied_bytes(PyObject* buffer);
+PyRef copied_function(PyObject* function);
+// Does the object hold what it held when it was read?
+bool still_holds(const Guard& guard);
+// Containers, of which kContent guards speak.
+bool has_content(PyObject* object) noexcept;
+// Buffers, of which kBytes guards speak: bytearray, array.array, memoryview, NumPy's arrays.
+bool has_bytes(PyObject* object) noexcept;
+
+// "cfg.scale", "cfg['scale']", "global scale".
+std::string place_of(const Guard& guard, PyObject* key);
+
+}  // namespace backplane::python

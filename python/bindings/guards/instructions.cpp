@@ -1,0 +1,216 @@
+#include "bindings/guards/instructions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+
+namespace backplane::python {
+namespace {
+
+struct Row {
+  const char* opcode;
+  Action action;
+  int argument = -1;  // -1: the instruction's own
+};
+
+constexpr Row kRows[] = {
+    {"LOAD_GLOBAL", Action::kLoadGlobal},
+    {"LOAD_NAME", Action::kLoadName},
+    {"LOAD_DEREF", Action::kLoadCell},
+    {"LOAD_CLASSDEREF", Action::kLoadCell},
+    {"LOAD_ATTR", Action::kLoadAttribute},
+    {"LOAD_METHOD", Action::kLoadAttribute},
+    {"IMPORT_FROM", Action::kLoadAttribute},
+    {"BINARY_SUBSCR", Action::kLoadItem},
+    {"STORE_GLOBAL", Action::kStoreGlobal},
+    {"DELETE_GLOBAL", Action::kDeleteGlobal},
+    {"STORE_DEREF", Action::kStoreCell},
+    {"STORE_ATTR", Action::kStoreAttribute},
+    {"DELETE_ATTR", Action::kDeleteAttribute},
+    {"STORE_SUBSCR", Action::kStoreItem},
+    {"DELETE_SUBSCR", Action::kDeleteItem},
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+    {"PRECALL", Action::kCall},
+#else
+    {"CALL", Action::kCall},
+    {"CALL_KW", Action::kCall},  // the names of keywords are one more
+    {"CALL_METHOD", Action::kCall},
+    {"CALL_FUNCTION", Action::kCallPlain},
+    {"CALL_FUNCTION_KW", Action::kCallPlain},
+#endif
+    {"CALL_FUNCTION_EX", Action::kCallUnpacked},
+    {"GET_ITER", Action::kIterate},
+    {"GET_YIELD_FROM_ITER", Action::kIterate},
+    {"FOR_ITER", Action::kAdvance},
+    {"IS_OP", Action::kCompareIdentity},
+    {"CONTAINS_OP", Action::kContains},
+    {"POP_JUMP_IF_TRUE", Action::kTruth},
+    {"POP_JUMP_IF_FALSE", Action::kTruth},
+    {"POP_JUMP_FORWARD_IF_TRUE", Action::kTruth},
+    {"POP_JUMP_FORWARD_IF_FALSE", Action::kTruth},
+    {"POP_JUMP_BACKWARD_IF_TRUE", Action::kTruth},
+    {"POP_JUMP_BACKWARD_IF_FALSE", Action::kTruth},
+    {"JUMP_IF_TRUE_OR_POP", Action::kTruth},
+    {"JUMP_IF_FALSE_OR_POP", Action::kTruth},
+    {"UNARY_NOT", Action::kTruth},
+    {"TO_BOOL", Action::kTruth},
+    {"UNARY_NEGATIVE", Action::kOperands, 1},
+    {"UNARY_POSITIVE", Action::kOperands, 1},
+    {"UNARY_INVERT", Action::kOperands, 1},
+    {"FORMAT_VALUE", Action::kOperands, 1},
+    {"FORMAT_SIMPLE", Action::kOperands, 1},
+    {"CONVERT_VALUE", Action::kOperands, 1},
+    {"UNPACK_SEQUENCE", Action::kOperands, 1},
+    {"UNPACK_EX", Action::kOperands, 1},
+    {"LIST_EXTEND", Action::kOperands, 1},
+    {"SET_UPDATE", Action::kOperands, 1},
+    {"DICT_UPDATE", Action::kOperands, 1},
+    {"DICT_MERGE", Action::kOperands, 1},
+    {"GET_LEN", Action::kOperands, 1},
+    {"MATCH_KEYS", Action::kOperands, 2},
+    {"MATCH_CLASS", Action::kOperands, 3},
+    {"COMPARE_OP", Action::kOperands, 2},
+    {"BINARY_SLICE", Action::kOperands, 3},
+    {"BINARY_POWER", Action::kOperands, 2},
+    {"BINARY_MULTIPLY", Action::kOperands, 2},
+    {"BINARY_MODULO", Action::kOperands, 2},
+    {"BINARY_ADD", Action::kOperands, 2},
+    {"BINARY_SUBTRACT", Action::kOperands, 2},
+    {"BINARY_FLOOR_DIVIDE", Action::kOperands, 2},
+    {"BINARY_TRUE_DIVIDE", Action::kOperands, 2},
+    {"BINARY_MATRIX_MULTIPLY", Action::kOperands, 2},
+    {"BINARY_LSHIFT", Action::kOperands, 2},
+    {"BINARY_RSHIFT", Action::kOperands, 2},
+    {"BINARY_AND", Action::kOperands, 2},
+    {"BINARY_XOR", Action::kOperands, 2},
+    {"BINARY_OR", Action::kOperands, 2},
+    {"BINARY_OP", Action::kOperands, 2},
+};
+
+// Functions of the module operator, in the order of BINARY_OP's arguments from NB_INPLACE_ADD (13) on.
+constexpr const char* kInPlace[] = {"iadd",    "iand",    "ifloordiv", "ilshift",  "imatmul",  "imul", "imod",
+                                    "ior",     "ipow",    "irshift",   "isub",     "itruediv", "ixor"};
+constexpr int kFirstInPlace = 13;
+
+// Of versions before BINARY_OP.
+constexpr std::pair<const char*, const char*> kOldInPlace[] = {
+    {"INPLACE_ADD", "iadd"},          {"INPLACE_AND", "iand"},
+    {"INPLACE_FLOOR_DIVIDE", "ifloordiv"}, {"INPLACE_LSHIFT", "ilshift"},
+    {"INPLACE_MATRIX_MULTIPLY", "imatmul"}, {"INPLACE_MULTIPLY", "imul"},
+    {"INPLACE_MODULO", "imod"},       {"INPLACE_OR", "ior"},
+    {"INPLACE_POWER", "ipow"},        {"INPLACE_RSHIFT", "irshift"},
+    {"INPLACE_SUBTRACT", "isub"},     {"INPLACE_TRUE_DIVIDE", "itruediv"},
+    {"INPLACE_XOR", "ixor"}};
+
+struct Entry {
+  Action action = Action::kNone;
+  int argument = -1;
+  PyObject* name = nullptr;
+};
+
+struct Opcodes {
+  std::array<Entry, 256> entries;
+  int extended = -1, load_attribute = -1, load_global = -1, binary = -1, call_kw = -1, call_function_kw = -1;
+  Opcodes();
+};
+
+int number_of(PyObject* map, const char* name) {
+  PyObject* number = PyDict_GetItemString(map, name);
+  const long value = number ? PyLong_AsLong(number) : -1;
+  return value >= 0 && value < 256 ? static_cast<int>(value) : -1;
+}
+
+Opcodes::Opcodes() {
+  const PyRef module = PyRef::steal(PyImport_ImportModule("opcode"));
+  const PyRef map = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "opmap") : nullptr);
+  if (map && PyDict_Check(map.get())) {
+    for (const Row& row : kRows)
+      if (const int code = number_of(map.get(), row.opcode); code >= 0)
+        entries[static_cast<size_t>(code)] = {row.action, row.argument, nullptr};
+    for (const auto& [opcode, function] : kOldInPlace)
+      if (const int code = number_of(map.get(), opcode); code >= 0)
+        entries[static_cast<size_t>(code)] = {Action::kInPlace, 2, PyUnicode_InternFromString(function)};
+    extended = number_of(map.get(), "EXTENDED_ARG");
+    load_attribute = number_of(map.get(), "LOAD_ATTR");
+    load_global = number_of(map.get(), "LOAD_GLOBAL");
+    binary = number_of(map.get(), "BINARY_OP");
+    call_kw = number_of(map.get(), "CALL_KW");
+    call_function_kw = number_of(map.get(), "CALL_FUNCTION_KW");
+  }
+  PyErr_Clear();
+}
+
+const Opcodes& opcodes() {
+  static const Opcodes* table = new Opcodes;  // holds names that outlive the interpreter's end
+  return *table;
+}
+
+// 3.11 and 3.12 tell in the lowest bit of a name's number whether a NULL is pushed too.
+int name_index(const Opcodes& table, int opcode, int argument) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (opcode == table.load_attribute) return argument >> 1;
+#endif
+#if PY_VERSION_HEX >= 0x030B0000
+  if (opcode == table.load_global) return argument >> 1;
+#endif
+  (void)table, (void)opcode;
+  return argument;
+}
+
+bool takes_name(Action action) {
+  switch (action) {
+    case Action::kLoadGlobal:
+    case Action::kLoadName:
+    case Action::kLoadAttribute:
+    case Action::kStoreGlobal:
+    case Action::kDeleteGlobal:
+    case Action::kStoreAttribute:
+    case Action::kDeleteAttribute:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Instruction instruction_at(PyObject* code, int offset) {
+  const Opcodes& table = opcodes();
+#if PY_VERSION_HEX >= 0x030B0000
+  const PyRef bytes = PyRef::steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code)));
+#else
+  const PyRef bytes = PyRef::borrow(reinterpret_cast<PyCodeObject*>(code)->co_code);
+#endif
+  if (!bytes || !PyBytes_Check(bytes.get())) {
+    PyErr_Clear();
+    return {};
+  }
+  const auto* words = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get()));
+  const Py_ssize_t size = PyBytes_GET_SIZE(bytes.get());
+  int argument = 0;
+  for (; offset >= 0 && offset + 1 < size && words[offset] == table.extended; offset += 2)
+    argument = (argument | words[offset + 1]) << 8;
+  if (offset < 0 || offset + 1 >= size) return {};
+  const int opcode = words[offset];
+  argument |= words[offset + 1];
+  const Entry& entry = table.entries[static_cast<size_t>(opcode)];
+  Instruction found{entry.action, entry.argument >= 0 ? entry.argument : argument, entry.name};
+  if (opcode == table.binary && argument >= kFirstInPlace &&
+      argument - kFirstInPlace < static_cast<int>(std::size(kInPlace))) {
+    static PyObject* names[std::size(kInPlace)] = {};
+    PyObject*& name = names[argument - kFirstInPlace];
+    if (!name) name = PyUnicode_InternFromString(kInPlace[argument - kFirstInPlace]);
+    found = {Action::kInPlace, 2, name};
+  }
+  if (opcode == table.call_kw || opcode == table.call_function_kw) ++found.argument;
+  if (takes_name(found.action)) {
+    const int index = name_index(table, opcode, argument);
+    PyObject* names = reinterpret_cast<PyCodeObject*>(code)->co_names;
+    found.name = index < PyTuple_GET_SIZE(names) ? PyTuple_GET_ITEM(names, index) : nullptr;
+    if (!found.name) found.action = Action::kNone;
+  }
+  return found;
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,46 @@
+// What an instruction of CPython's bytecode reads or writes, and which name or number it carries.
+//
+// Opcodes differ between versions of the interpreter; their names hardly do, so the table is made of the interpreter's
+// own module `opcode`. All functions need the interpreter lock, and leave no Python error.
+#pragma once
+
+#include "bindings/interpreter/py_ref.hpp"
+
+namespace backplane::python {
+
+enum class Action : uint8_t {
+  kNone,
+  kLoadGlobal,       // name
+  kLoadName,         // name: the frame's locals, then globals
+  kLoadCell,         // argument: the cell
+  kLoadAttribute,    // name; the object is on top
+  kLoadItem,         // container, key
+  kStoreGlobal,      // name; the value is on top
+  kDeleteGlobal,     // name
+  kStoreCell,        // argument: the cell; the value is on top
+  kStoreAttribute,   // name; value, object
+  kDeleteAttribute,  // name; object
+  kStoreItem,        // value, container, key
+  kDeleteItem,       // container, key
+  kCall,             // argument: how many arguments; in front of them the callable and a self, or NULL
+  kCallPlain,        // argument: how many arguments; in front of them the callable alone
+  kCallUnpacked,     // argument, lowest bit: is there a dict of keyword arguments?
+  kIterate,          // the iterable is on top
+  kAdvance,          // the iterator is on top
+  kCompareIdentity,  // two values
+  kContains,         // value, container
+  kTruth,            // a value is on top
+  kOperands,         // argument: how many values, of which all is read
+  kInPlace,          // two values, of which the first changes; name: the function of `operator`
+};
+
+struct Instruction {
+  Action action = Action::kNone;
+  int argument = 0;
+  PyObject* name = nullptr;  // borrowed of the code, or immortal
+};
+
+// Of `code` at a byte offset; behind an EXTENDED_ARG, what that extends.
+Instruction instruction_at(PyObject* code, int offset);
+
+}  // namespace backplane::python

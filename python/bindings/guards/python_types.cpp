@@ -1,0 +1,43 @@
+#include "bindings/guards/python_types.hpp"
+
+namespace backplane::python {
+
+bool is_of_this_package(PyTypeObject* type) noexcept {
+  const std::string_view name = type->tp_name;
+  return name.starts_with("backplane.");
+}
+
+bool has_python_method(PyTypeObject* type, const char* name) noexcept {
+  const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  PyObject* found = text ? _PyType_Lookup(type, text.get()) : nullptr;
+  PyErr_Clear();
+  return found && PyFunction_Check(found);
+}
+
+bool is_python_descriptor(PyObject* descriptor) noexcept {
+  return PyObject_TypeCheck(descriptor, &PyProperty_Type) ||
+         PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
+}
+
+PyObject* viewed_dict(PyObject* object) noexcept {
+  const bool is_view = PyDictKeys_Check(object) || PyDictValues_Check(object) || PyDictItems_Check(object);
+  return is_view ? reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(object)->dv_dict) : nullptr;
+}
+
+bool is_super(PyObject* object) noexcept { return PyObject_TypeCheck(object, &PySuper_Type); }
+
+void super_attribute(PyObject* super, const std::function<void(PyTypeObject*)>& look) {
+  const PyRef from = PyRef::steal(PyObject_GetAttrString(super, "__thisclass__"));
+  const PyRef of = PyRef::steal(PyObject_GetAttrString(super, "__self_class__"));
+  PyErr_Clear();
+  if (!from || !of || !PyType_Check(of.get())) return;
+  const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(of.get())->tp_mro);
+  bool is_behind = false;
+  for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(mro.get(), i);
+    if (is_behind) look(reinterpret_cast<PyTypeObject*>(base));
+    is_behind = is_behind || base == from.get();
+  }
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,295 @@
+#include "bindings/guards/reads.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+PyRef position(Py_ssize_t i) { return PyRef::steal(PyLong_FromSsize_t(i)); }
+
+// A list's or tuple's position as it is counted from the front; nothing where the key is none.
+PyRef normal_position(PyObject* sequence, PyObject* key) {
+  if (!PyLong_Check(key)) return {};
+  Py_ssize_t i = PyLong_AsSsize_t(key);
+  if (i == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    return {};
+  }
+  if (i < 0) i += PySequence_Fast_GET_SIZE(sequence);
+  return i >= 0 ? position(i) : PyRef{};
+}
+
+}  // namespace
+
+// ---- names -----------------------------------------------------------------------------------------------------
+
+void Reads::name(PyObject* object, std::string path, bool of_argument) {
+  if (is_plain_value(object) || is_tensor(object)) return;
+  names_.try_emplace(object, Named{PyRef::borrow(object), std::move(path), of_argument});
+  if (has_bytes(object)) buffers_.insert(object);
+}
+
+std::string Reads::path_of(PyObject* object) const {
+  const auto named = names_.find(object);
+  if (named != names_.end()) return named->second.path;
+  if (PyModule_Check(object) || PyType_Check(object) || PyFunction_Check(object)) {
+    const PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+    PyErr_Clear();
+    if (name) return spelled(name.get(), PyObject_Str);
+  }
+  return std::string("a ") + Py_TYPE(object)->tp_name;
+}
+
+void Reads::reach(PyObject* value, const std::string& path, bool of_argument) {
+  if (value) name(value, path, of_argument);
+}
+
+// ---- places ----------------------------------------------------------------------------------------------------
+
+Reads::Place& Reads::place(Guard::Kind kind, PyObject* holder) {
+  const auto [at, is_new] = index_.try_emplace({kind, holder}, places_.size());
+  if (is_new) {
+    const auto named = names_.find(holder);
+    Place made{{kind, PyRef::borrow(holder), {}, path_of(holder), false, false, {}, {}}, {}, {}, false, false};
+    made.guard.of_argument = named != names_.end() && named->second.of_argument;
+    places_.push_back(std::move(made));
+  }
+  return places_[at->second];
+}
+
+bool Reads::is_first(Place& place, PyObject* key) {
+  if (!place.known) place.known = PyRef::steal(PyDict_New());
+  const int known = place.known ? PyDict_Contains(place.known.get(), key) : -1;
+  if (known == 0 && PyDict_SetItem(place.known.get(), key, Py_None) == 0) return true;
+  PyErr_Clear();
+  return known < 0;
+}
+
+void Reads::note(Place& place, PyObject* key, PyObject* value) {
+  GuardItem item{PyRef::borrow(key), PyRef::borrow(value), {}};
+  if (value && is_tensor(value)) item.tensor.emplace();  // filled in when the graph is known
+  const std::string path = place_of(place.guard, key);
+  const bool of_argument = place.guard.of_argument;
+  place.guard.items.push_back(std::move(item));
+  reach(value, path, of_argument);  // `place` may move
+}
+
+bool Reads::is_changed(PyObject* container) const {
+  const auto at = index_.find({Guard::kContent, container});
+  return at != index_.end() && places_[at->second].is_changed;
+}
+
+// A buffer that did not come out of this run: one that was read of somewhere, or a view of such a one.
+bool Reads::was_there(PyObject* buffer) const {
+  PyRef at = PyRef::borrow(buffer);
+  for (int steps = 0; at && steps < 100; ++steps) {
+    if (buffers_.count(at.get()) > 0) return true;
+    if (PyMemoryView_Check(at.get())) {
+      at = PyRef::borrow(PyMemoryView_GET_BUFFER(at.get())->obj);
+    } else {
+      at = PyRef::steal(is_named(at.get(), "numpy.ndarray") ? PyObject_GetAttrString(at.get(), "base") : nullptr);
+      PyErr_Clear();
+    }
+    if (at && at.get() == Py_None) break;
+  }
+  return false;
+}
+
+PyRef Reads::dict_of(PyObject* object) {
+  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
+  PyErr_Clear();
+  if (!dict || !PyDict_Check(dict.get())) return {};
+  owner_of_dict_.try_emplace(dict.get(), PyRef::borrow(object));
+  return dict;
+}
+
+// ---- reads -----------------------------------------------------------------------------------------------------
+
+void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
+  if (!PyDict_Check(globals)) return;
+  PyObject* value = PyDict_GetItemWithError(globals, name);
+  PyErr_Clear();
+  Place& own = place(Guard::kEntries, globals);
+  own.guard.of_variable = true;
+  own.guard.path = "global ";
+  if (!value && !(builtins && PyDict_Check(builtins) && PyDict_Contains(builtins, name) == 1)) return;
+  if (is_first(own, name)) note(own, name, value);
+  if (value) return;
+  Place& of_builtins = place(Guard::kEntries, builtins);
+  of_builtins.guard.of_variable = true;
+  of_builtins.guard.path = "builtin ";
+  if (is_first(of_builtins, name)) note(of_builtins, name, PyDict_GetItem(builtins, name));
+}
+
+void Reads::entry(PyObject* dict, PyObject* key) {
+  if (is_changed(dict)) return content(dict);
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (!value && PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash
+  const auto owner = owner_of_dict_.find(dict);
+  Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
+  if (owner != owner_of_dict_.end()) own.guard.owner = owner->second;
+  if (is_first(own, key)) note(own, key, value);
+}
+
+void Reads::cell(PyObject* cell, PyObject* name) {
+  Place& own = place(Guard::kCell, cell);
+  if (is_first(own, name)) note(own, name, PyCell_GET(cell));
+}
+
+void Reads::of_class(PyTypeObject* type, PyObject* name) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return;
+  const auto stored = class_stores_.find(name);
+  if (stored != class_stores_.end()) return;
+  Place& own = place(Guard::kClass, reinterpret_cast<PyObject*>(type));
+  if (is_first(own, name)) note(own, name, _PyType_Lookup(type, name));
+}
+
+void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
+  Place& own = place(kind, holder);
+  if (!is_first(own, key)) return;
+  PyRef value;
+  if (kind == Guard::kReferent) {
+    value = PyRef::borrow(PyWeakref_GET_OBJECT(holder));
+  } else if (kind == Guard::kContext) {
+    PyObject* found = nullptr;
+    if (PyContextVar_Get(holder, nullptr, &found) == 0) value = PyRef::steal(found);
+  } else {
+    const auto get = kind == Guard::kGeneric ? PyObject_GetAttr : PyObject_GetItem;
+    value = PyRef::steal(get(holder, key));
+    // What is made anew for each read, as a bound method, is not state.
+    const PyRef again = PyRef::steal(value && !is_plain_value(value.get()) ? get(holder, key) : nullptr);
+    if (again && again.get() != value.get() && !same_value(value.get(), again.get())) {
+      PyErr_Clear();
+      return;
+    }
+  }
+  PyErr_Clear();
+  note(own, key, value.get());
+}
+
+void Reads::attribute(PyObject* object, PyObject* name) {
+  if (is_tensor(object) || is_of_this_package(Py_TYPE(object))) return;
+  PyTypeObject* type = Py_TYPE(object);
+  if (PyMethod_Check(object)) return attribute(PyMethod_GET_FUNCTION(object), name);
+  if (PyType_Check(object)) {
+    of_class(type, name);
+    PyObject* of_meta = _PyType_Lookup(type, name);
+    if (!of_meta || !Py_TYPE(of_meta)->tp_descr_set) of_class(reinterpret_cast<PyTypeObject*>(object), name);
+    return;
+  }
+  if (PyModule_Check(object)) {
+    const PyRef dict = dict_of(object);
+    PyObject* found = dict ? PyDict_GetItem(dict.get(), name) : nullptr;
+    // A module that fills itself when it is asked is no state.
+    if (dict && (found || !PyDict_GetItemString(dict.get(), "__getattr__"))) entry(dict.get(), name);
+    return PyErr_Clear();
+  }
+  if (is_super(object)) return super_attribute(object, [&](PyTypeObject* base) { of_class(base, name); });
+  PyObject* descriptor = _PyType_Lookup(type, name);
+  name_as(reinterpret_cast<PyObject*>(type), object);
+  of_class(type, name);
+  if (has_python_method(type, "__getattribute__")) return;
+  if (type->tp_getattro != PyObject_GenericGetAttr && !has_python_method(type, "__getattr__"))
+    return generic(Guard::kGeneric, object, name);
+  if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
+    if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) return static_cast<void>(dict_of(object));
+    if (is_python_descriptor(descriptor)) return;
+    return generic(Guard::kGeneric, object, name);
+  }
+  if (const PyRef dict = dict_of(object)) {
+    name_as(dict.get(), object);
+    entry(dict.get(), name);
+  }
+}
+
+void Reads::name_as(PyObject* part, PyObject* object) {
+  const auto named = names_.find(object);
+  if (named == names_.end()) return;
+  const std::string path = named->second.path;
+  name(part, path, named->second.of_argument);
+}
+
+void Reads::all_attributes(PyObject* object) {
+  if (const PyRef dict = dict_of(object)) {
+    name_as(dict.get(), object);
+    content(dict.get());
+  }
+}
+
+void Reads::subscript(PyObject* container, PyObject* key) {
+  if (is_tensor(container) || PyType_Check(container) || is_plain_value(container) ||
+      is_of_this_package(Py_TYPE(container)) || has_python_method(Py_TYPE(container), "__getitem__"))
+    return;
+  if (PyDict_Check(container)) {
+    entry(container, key);
+  } else if (PyList_Check(container) || PyTuple_Check(container)) {
+    const PyRef at = normal_position(container, key);
+    if (!at || is_changed(container)) return content(container);
+    Place& own = place(Guard::kElements, container);
+    const Py_ssize_t i = PyLong_AsSsize_t(at.get());
+    const bool is_there = i < PySequence_Fast_GET_SIZE(container);
+    if (is_first(own, at.get())) note(own, at.get(), is_there ? PySequence_Fast_GET_ITEM(container, i) : nullptr);
+    if (PyLong_AsSsize_t(key) < 0) content(container);
+  } else if (has_content(container)) {
+    if (PyObject_TypeCheck(container, &PyDictProxy_Type)) return generic(Guard::kSubscripts, container, key);
+    content(container);
+  } else if (has_bytes(container)) {
+    if (was_there(container)) generic(Guard::kSubscripts, container, key);
+  } else if (Py_TYPE(container)->tp_as_mapping || Py_TYPE(container)->tp_as_sequence) {
+    generic(Guard::kSubscripts, container, key);
+  }
+}
+
+void Reads::content(PyObject* object) {
+  if (is_plain_value(object) || is_tensor(object)) return;
+  if (PyObject* dict = viewed_dict(object)) return content(dict);
+  if (PyTuple_Check(object)) {  // cannot change, but what it holds can
+    if (!tuples_.insert(object).second) return;
+    held_.push_back(PyRef::borrow(object));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) content(PyTuple_GET_ITEM(object, i));
+    return;
+  }
+  if (has_bytes(object)) {
+    Place& own = place(Guard::kBytes, object);
+    if (own.is_read || !was_there(object)) return;
+    own.is_read = true;
+    own.guard.content = own.before ? own.before : copied_bytes(object);
+    return;
+  }
+  if (!has_content(object)) return;
+  Place& own = place(Guard::kContent, object);
+  if (own.is_read) return;
+  own.is_read = true;
+  own.guard.content = own.before ? own.before : copied_content(object);
+  const PyRef all = own.guard.content;
+  const std::string path = own.guard.path;
+  const bool of_argument = own.guard.of_argument;
+  for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) {  // `own` may move
+    PyObject* element = PyList_GET_ITEM(all.get(), i);
+    if (is_plain_value(element) || is_tensor(element)) continue;
+    reach(element, path + "[" + std::to_string(i) + "]", of_argument);
+    content(element);
+  }
+}
+
+void Reads::function(PyObject* function) {
+  Place& own = place(Guard::kFunction, function);
+  if (own.is_read) return;
+  own.is_read = true;
+  own.guard.content = copied_function(function);
+  own.guard.path = "function " + path_of(function);
+  if (PyObject* words = PyFunction_GetKwDefaults(function)) content(words);
+}
+
+void Reads::uses_up(PyObject* object, const char* what, const Storing& at) {
+  // A class of Python shows what its __next__ does; what no collector knows (iterators of ranges) is of no account.
+  if (!PyObject_IS_GC(object) || has_python_method(Py_TYPE(object), "__next__")) return;
+  if (known_used_up_.insert(object).second) used_up_.push_back({PyRef::borrow(object), what, at.line()});
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,118 @@
+// Notes what code reads and stores, while it runs, and makes guards and effects of the notes when it has ended.
+//
+// The first read of a place counts, unless the code itself had stored there: then what is read follows from the rest.
+// Objects that the run made are its own, and drop out at the end. All functions need the interpreter lock, and leave no
+// Python error where they do not say so.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "bindings/guards/effects.hpp"
+#include "bindings/guards/guards.hpp"
+
+namespace backplane::python {
+
+class Reads {
+ public:
+  // What messages call an object; `of_argument`: it, and what it leads to, belong to the call's arguments.
+  void name(PyObject* object, std::string path, bool of_argument);
+  std::string path_of(PyObject* object) const;
+
+  // ---- reads, each before the instruction runs
+  void variable(PyObject* globals, PyObject* builtins, PyObject* name);
+  void entry(PyObject* dict, PyObject* key);
+  void cell(PyObject* cell, PyObject* name);
+  void attribute(PyObject* object, PyObject* name);
+  void all_attributes(PyObject* object);
+  void of_class(PyTypeObject* type, PyObject* name);
+  void subscript(PyObject* container, PyObject* key);
+  void content(PyObject* object);  // of a container with the containers in it, or of a buffer; else nothing
+  void function(PyObject* function);
+  void generic(Guard::Kind kind, PyObject* holder, PyObject* key);
+  // An object that the call moves on, as an iterator: refused if it was there before. `what`: the call does to it.
+  struct Storing;
+  void uses_up(PyObject* object, const char* what, const Storing& at);
+
+  // ---- stores, likewise
+  struct Storing {
+    PyFrameObject* frame;  // that does it; borrowed
+    bool by_library;       // its code is the interpreter's own
+    std::string line() const;  // of the user's program: "file:line"
+  };
+  void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing);
+  void stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing);
+  void stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing);
+  void stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing);
+  // A call that changes the container, as list.append does.
+  void changes(PyObject* container, PyObject* function, PyRef arguments, const Storing& storing);
+
+  // Objects that this run made: known when it has ended.
+  using New = std::unordered_set<PyObject*>;
+  struct Closing {
+    const New& made;
+    std::span<const Tensor> used;  // tensors that the graph holds
+    std::span<const TensorRead> reads;
+    const char* transform;
+    bool guards_variables;
+  };
+  // Moves what counts to the two. False: a Python error, of a store that cannot be replayed, or a read that cannot be
+  // guarded. `unkept`: not empty, where the call may run once but its graph not be kept, and why.
+  bool close(const Closing& closing, Guards* guards, std::string* unkept);
+  // Does each repetition of the run need a value of its own in place of this one?
+  bool is_new_value(const New& made, PyObject* value) const;
+  Effects& effects() { return effects_; }
+
+ private:
+  struct Place {
+    Guard guard;
+    PyRef known;              // a dict: keys that were read or stored
+    PyRef before;             // of a container that was stored to: its content then
+    bool is_changed = false;  // otherwise than by entries that are in `known`
+    bool is_read = false;     // kContent, kBytes: all of it
+  };
+  Place& place(Guard::Kind kind, PyObject* holder);
+  bool is_first(Place& place, PyObject* key);
+  void note(Place& place, PyObject* key, PyObject* value);
+  void reach(PyObject* value, const std::string& path, bool of_argument);
+  void keep_before(PyObject* container);
+  bool is_changed(PyObject* container) const;
+  bool was_there(PyObject* buffer) const;
+  void store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where,
+             PyRef had, const Storing& storing);
+  void stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing);
+  bool is_made(const New& made, PyObject* object) const;
+  bool is_made(const New& made, const Place& place) const;
+  bool close_effects(const Closing& closing);
+  bool close_used_up(const Closing& closing) const;
+  PyRef dict_of(PyObject* object);
+  // A class, or a dict of attributes, is called what the object is.
+  void name_as(PyObject* part, PyObject* object);
+
+  std::map<std::pair<Guard::Kind, PyObject*>, size_t> index_;
+  std::vector<Place> places_;
+  struct Named {
+    PyRef object;
+    std::string path;
+    bool of_argument;
+  };
+  std::unordered_map<PyObject*, Named> names_;
+  std::unordered_map<PyObject*, PyRef> owner_of_dict_;
+  std::unordered_set<PyObject*> buffers_;  // that were there before: they are no garbage collector's
+  struct UsedUp {
+    PyRef object;
+    const char* what;
+    std::string line;
+  };
+  std::vector<UsedUp> used_up_;
+  std::unordered_set<PyObject*> known_used_up_;
+  std::unordered_set<PyObject*> tuples_;               // that were gone through
+  std::vector<PyRef> held_;                            // these
+  std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
+  Effects effects_;
+};
+
+}  // namespace backplane::python

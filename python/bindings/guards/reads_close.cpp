@@ -1,0 +1,143 @@
+// When the run has ended: which notes are guards, which effects are to be repeated, and what cannot be.
+#include <algorithm>
+
+#include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
+#include "bindings/guards/python_types.hpp"
+#include "bindings/guards/reads.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/object_contents.hpp"
+
+namespace backplane::python {
+namespace {
+
+constexpr int kMostLevels = 4;  // of containers in containers
+
+void fill_in(GuardItem& item, const Reads::Closing& closing) {
+  PyObject* object = item.value.get();
+  const Tensor t = tensor_of(object);
+  const auto is_it = [&](const Tensor& other) { return other.get() == t.get(); };
+  const auto read = std::find_if(closing.reads.begin(), closing.reads.end(),
+                                 [&](const TensorRead& r) { return is_it(r.tensor); });
+  TensorGuard& own = *item.tensor;
+  own = TensorGuard{{}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
+  if (read != closing.reads.end()) own.read = *read;
+  if (own.read || std::any_of(closing.used.begin(), closing.used.end(), is_it)) own.tensor = t.get();
+  item.value = {};
+}
+
+bool is_used(PyObject* tensor, std::span<const Tensor> used) {
+  return std::any_of(used.begin(), used.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
+}
+
+// Was a tensor that the graph holds there, at the same place of a container of the same kind?
+bool is_replaced(PyObject* had, PyObject* now, std::span<const Tensor> used, int levels = kMostLevels) {
+  if (!had || had == now || levels == 0) return false;
+  if (is_tensor(had) || is_tensor(now)) return is_tensor(had) && is_tensor(now) && is_used(had, used);
+  if (PyDict_Check(had) && PyDict_Check(now)) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(had, &at, &key, &value);)
+      if (PyObject* other = PyDict_GetItem(now, key); other && is_replaced(value, other, used, levels - 1)) return true;
+    return false;
+  }
+  const bool lists = PyList_Check(had) && PyList_Check(now), tuples = PyTuple_Check(had) && PyTuple_Check(now);
+  if (!lists && !tuples) return false;
+  const Py_ssize_t size = std::min(PySequence_Fast_GET_SIZE(had), PySequence_Fast_GET_SIZE(now));
+  for (Py_ssize_t i = 0; i < size; ++i)
+    if (is_replaced(PySequence_Fast_GET_ITEM(had, i), PySequence_Fast_GET_ITEM(now, i), used, levels - 1)) return true;
+  return false;
+}
+
+void refuse_tensor(const char* transform, const Effects::Effect& effect, bool replaces) {
+  if (replaces)
+    raise(BP_ERROR_VALUE,
+          "%s: the function replaces %s, which it reads, by another tensor (%s): later calls would read the first one "
+          "again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
+          transform, effect.place.c_str(), effect.line.c_str());
+  else
+    raise(BP_ERROR_VALUE,
+          "%s: the function keeps a tensor in %s that has no value (%s): it is one of the trace, which runs once and "
+          "then ends. Fix: return the tensor, and keep what the call gives; or write it into a tensor that is there "
+          "before, as in x[...] = value",
+          transform, effect.place.c_str(), effect.line.c_str());
+}
+
+}  // namespace
+
+bool Reads::is_made(const New& made, PyObject* object) const {
+  if (has_bytes(object) && !has_content(object)) return !was_there(object);
+  return made.count(object) > 0;
+}
+
+bool Reads::is_made(const New& made, const Place& place) const {
+  if (place.guard.owner) return is_made(made, place.guard.owner.get());
+  const auto owner = owner_of_dict_.find(place.guard.holder.get());
+  return is_made(made, owner == owner_of_dict_.end() ? place.guard.holder.get() : owner->second.get());
+}
+
+bool Reads::is_new_value(const New& made, PyObject* value) const {
+  if (is_plain_value(value) || is_tensor(value) || PyFunction_Check(value) || PyType_Check(value) ||
+      PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
+    return false;
+  if (has_bytes(value) && !has_content(value)) return !was_there(value);
+  return made.count(value) > 0 || (has_content(value) && names_.count(value) == 0);
+}
+
+bool Reads::close_used_up(const Closing& closing) const {
+  for (const UsedUp& one : used_up_) {
+    if (is_made(closing.made, one.object.get())) continue;
+    raise(BP_ERROR_VALUE,
+          "%s: the function %s (%s) at %s, and a graph would keep what it got. Fix: do that outside and give the result "
+          "as an argument, or compile with fullgraph=False, which runs such a function as it is",
+          closing.transform, one.what, path_of(one.object.get()).c_str(), one.line.c_str());
+    return false;
+  }
+  return true;
+}
+
+bool Reads::close_effects(const Closing& closing) {
+  auto& effects = effects_.all();
+  std::erase_if(effects, [&](const Effects::Effect& effect) {
+    const auto owner = owner_of_dict_.find(effect.holder.get());
+    return !effect.arguments ||
+           is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get());
+  });
+  for (Effects::Effect& effect : effects) {
+    PyObject* arguments = effect.arguments.get();
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
+      PyObject* value = PyTuple_GET_ITEM(arguments, i);
+      const bool is_holder = value == effect.holder.get();
+      if (!is_holder && leads_to_traced(value)) {
+        refuse_tensor(closing.transform, effect, is_replaced(effect.had.get(), value, closing.used));
+        return false;
+      }
+      effect.is_new.push_back(!is_holder && is_new_value(closing.made, value));
+    }
+  }
+  return true;
+}
+
+bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
+  if (!close_effects(closing) || !close_used_up(closing)) return false;
+  for (Place& place : places_) {
+    Guard& guard = place.guard;
+    if (guard.kind == Guard::kContent || guard.kind == Guard::kBytes || guard.kind == Guard::kFunction) {
+      if (!place.is_read || !guard.content) continue;
+    } else if (guard.items.empty()) {
+      continue;
+    }
+    if (is_made(closing.made, place) || (!closing.guards_variables && !guard.of_argument)) continue;
+    const bool is_tracked = guard.kind == Guard::kContent || guard.kind == Guard::kBytes;
+    if (is_tracked && !place.before && !still_holds(guard)) *unkept = guard.path + " changed while the function ran";
+    std::erase_if(guard.items, [](const GuardItem& item) {
+      return item.tensor && is_transformed(tensor_of(item.value.get()));
+    });
+    for (GuardItem& item : guard.items)
+      if (item.tensor) fill_in(item, closing);
+    if (guard.content || !guard.items.empty()) guards->add(std::move(guard));
+  }
+  return !PyErr_Occurred();
+}
+
+}  // namespace backplane::python

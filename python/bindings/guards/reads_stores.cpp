@@ -1,0 +1,150 @@
+// What code stores: notes of what was there, so that it can be taken back, and of what is to be done again.
+#include "bindings/guards/python_types.hpp"
+#include "bindings/guards/reads.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+
+namespace backplane::python {
+namespace {
+
+using Before = Effects::Before;
+
+PyRef function_of(const char* module, const char* name) {
+  const PyRef imported = PyRef::steal(PyImport_ImportModule(module));
+  PyRef function = PyRef::steal(imported ? PyObject_GetAttrString(imported.get(), name) : nullptr);
+  PyErr_Clear();
+  return function;
+}
+
+PyRef packed(PyObject* a, PyObject* b, PyObject* c) {
+  return PyRef::steal(c ? PyTuple_Pack(3, a, b, c) : PyTuple_Pack(2, a, b));
+}
+
+}  // namespace
+
+void Reads::keep_before(PyObject* container) {
+  const bool of_bytes = has_bytes(container) && !has_content(container);
+  Place& own = place(of_bytes ? Guard::kBytes : Guard::kContent, container);
+  if (own.before) return;
+  own.before = own.is_read ? own.guard.content : of_bytes ? copied_bytes(container) : copied_content(container);
+  if (own.before) effects_.add(Before{PyRef::borrow(container), {}, own.before, Before::kContent});
+}
+
+void Reads::store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where,
+                  PyRef had, const Storing& storing) {
+  effects_.add(Effects::Effect{PyRef::borrow(holder),
+                               function_of(module, function),
+                               std::move(arguments),
+                               std::move(had),
+                               std::move(where),
+                               storing.line(),
+                               storing.by_library,
+                               {}});
+}
+
+void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (is_tensor(object) || is_of_this_package(type)) return;
+  if (has_python_method(type, value ? "__setattr__" : "__delattr__")) return;  // which is seen when it runs
+  PyRef had;
+  if (PyType_Check(object)) {
+    had = PyRef::borrow(PyDict_GetItem(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name));
+    class_stores_.try_emplace(name, PyRef::borrow(name));
+  } else {
+    PyObject* descriptor = _PyType_Lookup(type, name);
+    const bool is_data = descriptor && Py_TYPE(descriptor)->tp_descr_set;
+    if (is_data && is_python_descriptor(descriptor)) return;
+    const PyRef dict = is_data ? PyRef{} : dict_of(object);
+    if (dict) {
+      Place& own = place(Guard::kAttributes, dict.get());
+      own.guard.owner = PyRef::borrow(object);
+      is_first(own, name);
+      had = PyRef::borrow(PyDict_GetItem(dict.get(), name));
+    } else {
+      is_first(place(Guard::kGeneric, object), name);
+      had = PyRef::steal(PyObject_GetAttr(object, name));
+    }
+    PyErr_Clear();
+  }
+  effects_.add(Before{PyRef::borrow(object), PyRef::borrow(name), had, Before::kAttribute});
+  const std::string where = path_of(object) + "." + spelled(name, PyObject_Str);
+  store(object, "builtins", value ? "setattr" : "delattr", packed(object, name, value), where, had, storing);
+}
+
+void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing) {
+  PyRef had = PyRef::borrow(PyDict_GetItemWithError(dict, key));
+  if (PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash: the instruction fails
+  const auto owner = owner_of_dict_.find(dict);
+  Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
+  if (owner != owner_of_dict_.end()) own.guard.owner = owner->second;
+  is_first(own, key);
+  const std::string where = place_of(own.guard, key);
+  store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
+}
+
+void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing) {
+  PyTypeObject* type = Py_TYPE(container);
+  if (is_tensor(container) || is_of_this_package(type)) return;
+  if (has_python_method(type, value ? "__setitem__" : "__delitem__")) return;
+  if (PyDict_Check(container)) {
+    keep_before(container);
+    return stores_dict_entry(container, key, value, storing);
+  }
+  if (has_bytes(container) && !was_there(container)) return;
+  if (!has_content(container) && !has_bytes(container)) return;
+  keep_before(container);
+  if (PyList_Check(container) && PyLong_Check(key) && value) {
+    Py_ssize_t i = PyLong_AsSsize_t(key);
+    if (i < 0) i += PyList_GET_SIZE(container);
+    const PyRef at = PyRef::steal(PyLong_FromSsize_t(i));
+    if (at) is_first(place(Guard::kElements, container), at.get());
+    PyErr_Clear();
+    if (i >= 0 && i < PyList_GET_SIZE(container))
+      return store(container, "operator", "setitem", packed(container, key, value),
+                   path_of(container) + "[" + spelled(key) + "]",
+                   PyRef::borrow(PyList_GET_ITEM(container, i)), storing);
+  }
+  place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  store(container, "operator", value ? "setitem" : "delitem", packed(container, key, value),
+        path_of(container) + "[" + spelled(key) + "]", {}, storing);
+}
+
+void Reads::stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing) {
+  if (!PyDict_Check(globals)) return;
+  effects_.add(Before{PyRef::borrow(globals), PyRef::borrow(name), PyRef::borrow(PyDict_GetItem(globals, name)),
+                      Before::kEntry});
+  Place& own = place(Guard::kEntries, globals);
+  own.guard.of_variable = true;
+  own.guard.path = "global ";
+  stores_dict_entry(globals, name, value, storing);
+}
+
+void Reads::stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing) {
+  is_first(place(Guard::kCell, cell), name);
+  PyRef had = PyRef::borrow(PyCell_GET(cell));
+  effects_.add(Before{PyRef::borrow(cell), {}, had, Before::kCell});
+  effects_.add(Effects::Effect{PyRef::borrow(cell),
+                               {},
+                               PyRef::steal(value ? PyTuple_Pack(1, value) : PyTuple_New(0)),
+                               std::move(had),
+                               "variable " + spelled(name, PyObject_Str),
+                               storing.line(),
+                               storing.by_library,
+                               {}});
+}
+
+void Reads::changes(PyObject* container, PyObject* function, PyRef arguments, const Storing& storing) {
+  if (has_bytes(container) && !has_content(container) && !was_there(container)) return;
+  keep_before(container);
+  place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  effects_.add(Effects::Effect{PyRef::borrow(container),
+                               PyRef::borrow(function),
+                               std::move(arguments),
+                               {},
+                               path_of(container),
+                               storing.line(),
+                               storing.by_library,
+                               {}});
+}
+
+}  // namespace backplane::python

@@ -1,0 +1,398 @@
+#include "bindings/guards/recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bindings/guards/calls.hpp"
+#include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/user_line.hpp"
+
+namespace backplane::python {
+namespace {
+
+thread_local constinit Recorder* current = nullptr;
+
+std::string text_of_object(PyObject* object) {
+  const char* text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "";
+}
+
+// Where the interpreter's own modules lie; those that users install lie below.
+const std::string& library_folder() {
+  static const auto* folder = [] {
+    const PyRef module = PyRef::steal(PyImport_ImportModule("os"));
+    const PyRef file = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
+    PyErr_Clear();
+    const std::string path = text_of_object(file.get());
+    return new std::string(path.substr(0, path.find_last_of("/\\") + 1));
+  }();
+  return *folder;
+}
+
+// What loads modules and shows errors: what it reads is no state of the program.
+bool is_of_interpreter(const std::string& file) {
+  static constexpr std::string_view kModules[] = {"linecache.py", "traceback.py", "warnings.py", "tokenize.py"};
+  if (file.starts_with("<frozen importlib") || file.starts_with("<frozen zipimport")) return true;
+  const std::string& folder = library_folder();
+  if (folder.empty() || !file.starts_with(folder)) return false;
+  const std::string_view rest = std::string_view(file).substr(folder.size());
+  return rest.starts_with("logging/") || std::find(std::begin(kModules), std::end(kModules), rest) != std::end(kModules);
+}
+
+bool is_library_file(const std::string& file) {
+  const std::string& folder = library_folder();
+  return file.starts_with("<frozen ") || (!folder.empty() && file.starts_with(folder) &&
+                                          file.find("-packages") == std::string::npos);
+}
+
+// Objects that were made since the collector last moved the young ones on.
+Reads::New young_objects() {
+  Reads::New young;
+  const PyRef gc = PyRef::steal(PyImport_ImportModule("gc"));
+  const PyRef method = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "get_objects") : nullptr);
+  const PyRef words = PyRef::steal(Py_BuildValue("{s:i}", "generation", 0)), none = PyRef::steal(PyTuple_New(0));
+  const PyRef all =
+      PyRef::steal(method && words && none ? PyObject_Call(method.get(), none.get(), words.get()) : nullptr);
+  for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) young.insert(PyList_GET_ITEM(all.get(), i));
+  PyErr_Clear();
+  return young;
+}
+
+void age_objects() {
+  const PyRef gc = PyRef::steal(PyImport_ImportModule("gc"));
+  const PyRef done = PyRef::steal(gc ? PyObject_CallMethod(gc.get(), "collect", "i", 0) : nullptr);
+  PyErr_Clear();
+}
+
+PyObject* at(const FrameStack& stack, int from_top) {
+  return from_top <= stack.count ? stack.end[-from_top] : nullptr;
+}
+
+bool is_mutable_operand(PyObject* object) {
+  return PyList_Check(object) || PyDict_Check(object) || PySet_Check(object) || PyByteArray_Check(object) ||
+         is_named(object, "collections.deque") || is_named(object, "numpy.ndarray") || is_named(object, "array.array");
+}
+
+}  // namespace
+
+Recorder::Recorder(const char* transform) : transform_(transform), outer_recorder_(current) {
+  PyThreadState* thread = PyThreadState_Get();
+  is_blind_ = !frame_stack_is_known() || thread->tracing > 0;
+  if (is_blind_) return;
+  capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
+  if (!capsule_) return;
+  if (outer_recorder_)
+    before_ = young_objects();
+  else
+    age_objects();
+  had_collector_ = PyGC_Disable() != 0;
+  outer_ = thread->c_tracefunc;
+  outer_object_ = PyRef::borrow(thread->c_traceobj);
+  current = this;
+  is_running_ = true;
+  PyEval_SetTrace(on_event, capsule_.get());
+}
+
+Recorder::~Recorder() {
+  stop();
+  if (had_collector_) PyGC_Enable();
+}
+
+void Recorder::stop() {
+  if (!is_running_) return;
+  is_running_ = false;
+  current = outer_recorder_;
+  if (PyThreadState_Get()->c_tracefunc == on_event)
+    PyEval_SetTrace(outer_, outer_object_.get());
+  else
+    is_blind_ = true;
+}
+
+void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
+  stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf});
+}
+
+// ---- events ----------------------------------------------------------------------------------------------------
+
+int Recorder::forward(PyFrameObject* frame, int what, PyObject* argument) const {
+  return outer_ ? outer_(outer_object_.get(), frame, what, argument) : 0;
+}
+
+int Recorder::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument) {
+  auto* recorder = static_cast<Recorder*>(PyCapsule_GetPointer(self, nullptr));
+  if (what == PyTrace_CALL) recorder->enter(frame);
+  if (what == PyTrace_OPCODE) recorder->note(frame);
+  // A tool that did not ask for instructions is not told of them.
+  const bool is_ours = what == PyTrace_OPCODE && recorder->outer_ != on_event;
+  return is_ours ? 0 : recorder->forward(frame, what, argument);
+}
+
+Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
+  const PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const auto [at, is_new] = codes_.try_emplace(code.get());
+  if (is_new) {
+    const std::string file = text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    at->second.object = code;
+    at->second.is_library = is_library_file(file);
+    at->second.is_watched = !is_package_file(file) && !is_of_interpreter(file);
+  }
+  return at->second;
+}
+
+// The method of a class by which a call came here, whatever looked it up.
+void Recorder::enter(PyFrameObject* frame) {
+  Code& code = code_of(frame);
+  if (!code.is_watched) return;
+  const PyRef opcodes = PyRef::steal(PyBool_FromLong(1));
+  PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", opcodes.get());
+  PyErr_Clear();
+  const FrameStack stack = frame_stack(frame);
+  if (!stack.function || !PyFunction_Check(stack.function)) return;
+  reads_.function(stack.function);
+  auto* own = reinterpret_cast<PyCodeObject*>(code.object.get());
+  PyObject* self = own->co_argcount > 0 ? stack.locals[0] : nullptr;
+  if (self && PyCell_Check(self)) self = PyCell_GET(self);
+  if (!self || is_tensor(self)) return;
+  PyTypeObject* type = PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self) : Py_TYPE(self);
+  const PyRef mro = PyRef::borrow(type->tp_mro);
+  for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), i));
+    if (base->tp_dict && PyDict_GetItem(base->tp_dict, own->co_name) == stack.function)
+      return reads_.of_class(i == 0 ? type : base, own->co_name);
+  }
+}
+
+void Recorder::note(PyFrameObject* frame) {
+  Code& code = code_of(frame);
+  if (!code.is_watched) return;
+#if PY_VERSION_HEX >= 0x030B0000
+  const int offset = PyFrame_GetLasti(frame);
+#else
+  const int offset = frame->f_lasti * 2;
+#endif
+  const auto [at, is_new] = code.instructions.try_emplace(offset);
+  if (is_new) at->second = instruction_at(code.object.get(), offset);
+  if (at->second.action == Action::kNone) return;
+  const FrameStack stack = frame_stack(frame);
+  if (stack.end) note(frame, code, at->second, stack);
+  PyErr_Clear();
+}
+
+std::string Reads::Storing::line() const {
+  PyRef up = PyRef::borrow(reinterpret_cast<PyObject*>(frame));
+  std::string line;
+  while (up) {
+    auto* const at = reinterpret_cast<PyFrameObject*>(up.get());
+    const PyRef own = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
+    const std::string file = text_of_object(reinterpret_cast<PyCodeObject*>(own.get())->co_filename);
+    line = file + ":" + std::to_string(PyFrame_GetLineNumber(at));
+    if (!is_library_file(file) && !is_package_file(file)) break;
+    up = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(at)));
+  }
+  return line;
+}
+
+void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack) {
+  PyObject *top = at(stack, 1), *second = at(stack, 2), *third = at(stack, 3);
+  const auto globals = [&] { return PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals")); };
+  const auto name_of_cell = [&] { return PyRef::steal(cell_name(code.object.get(), instruction.argument)); };
+  PyObject* cell = nullptr;
+  switch (instruction.action) {
+    case Action::kLoadGlobal:
+    case Action::kLoadName: {
+      const PyRef builtins = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_builtins"));
+      reads_.variable(globals().get(), builtins.get(), instruction.name);
+      break;
+    }
+    case Action::kStoreGlobal:
+      reads_.stores_variable(globals().get(), instruction.name, top, {frame, code.is_library});
+      break;
+    case Action::kDeleteGlobal:
+      reads_.stores_variable(globals().get(), instruction.name, nullptr, {frame, code.is_library});
+      break;
+    case Action::kLoadCell:
+    case Action::kStoreCell:
+      cell = stack.cells[instruction.argument];
+      if (!cell || !PyCell_Check(cell)) break;
+      if (instruction.action == Action::kLoadCell)
+        reads_.cell(cell, name_of_cell().get());
+      else
+        reads_.stores_cell(cell, name_of_cell().get(), top, {frame, code.is_library});
+      break;
+    case Action::kLoadAttribute:
+      reads_.attribute(top, instruction.name);
+      break;
+    case Action::kStoreAttribute:
+      reads_.stores_attribute(top, instruction.name, second, {frame, code.is_library});
+      break;
+    case Action::kDeleteAttribute:
+      reads_.stores_attribute(top, instruction.name, nullptr, {frame, code.is_library});
+      break;
+    case Action::kLoadItem:
+      reads_.subscript(second, top);
+      break;
+    case Action::kStoreItem:
+      reads_.stores_entry(second, top, third, {frame, code.is_library});
+      break;
+    case Action::kDeleteItem:
+      reads_.stores_entry(second, top, nullptr, {frame, code.is_library});
+      break;
+    case Action::kCall:
+    case Action::kCallPlain:
+    case Action::kCallUnpacked:
+      note_call(frame, stack, instruction);
+      break;
+    case Action::kIterate:
+      reads_.content(top);
+      break;
+    case Action::kAdvance:
+      reads_.uses_up(top, "takes elements of an iterator from outside", {frame, code.is_library});
+      break;
+    case Action::kCompareIdentity:
+      note_identity(top, second, {frame, code.is_library});
+      break;
+    case Action::kContains:
+      if (PyDict_Check(top))
+        reads_.subscript(top, second);
+      else
+        reads_.content(top);
+      break;
+    case Action::kTruth:
+      note_truth(top);
+      break;
+    case Action::kOperands:
+      for (int i = 1; i <= instruction.argument && at(stack, i); ++i) reads_.content(at(stack, i));
+      break;
+    case Action::kInPlace:
+      reads_.content(top);
+      if (is_mutable_operand(second)) {
+        const PyRef module = PyRef::steal(PyImport_ImportModule("operator"));
+        const PyRef function = PyRef::steal(module ? PyObject_GetAttr(module.get(), instruction.name) : nullptr);
+        if (function)
+          reads_.changes(second, function.get(), PyRef::steal(PyTuple_Pack(2, second, top)), {frame, code.is_library});
+      }
+      break;
+    case Action::kNone:
+      break;
+  }
+}
+
+void Recorder::note_truth(PyObject* object) {
+  if (PyBool_Check(object) || is_tensor(object)) return;
+  reads_.content(object);
+  for (const char* method : {"__bool__", "__len__"}) {
+    const PyRef name = PyRef::steal(PyUnicode_InternFromString(method));
+    if (name && PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) reads_.of_class(Py_TYPE(object), name.get());
+  }
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------
+
+void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction) {
+  const Reads::Storing where{frame, code_of(frame).is_library};
+  if (instruction.action == Action::kCallUnpacked) {
+    const int words = instruction.argument & 1;
+    PyObject *callable = at(stack, 2 + words), *given = at(stack, 1 + words);
+    if (!callable || !given) return;
+    reads_.content(given);
+    std::vector<PyObject*> arguments;
+    if (PyTuple_Check(given) || PyList_Check(given))
+      arguments.assign(PySequence_Fast_ITEMS(given), PySequence_Fast_ITEMS(given) + PySequence_Fast_GET_SIZE(given));
+    if (words && PyDict_Check(at(stack, 1))) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t i = 0; PyDict_Next(at(stack, 1), &i, &key, &value);) arguments.push_back(value);
+    }
+    return note_call_of(callable, arguments, where);
+  }
+  const int count = instruction.argument;
+  if (count + 1 > stack.count) return;
+  PyObject* const* first = stack.end - count;
+  if (instruction.action == Action::kCallPlain) return note_call_of(first[-1], {first, static_cast<size_t>(count)}, where);
+  if (count + 2 > stack.count) return;
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject *callable = first[-2], *self = first[-1];
+#else
+  PyObject *callable = first[-2] ? first[-2] : first[-1], *self = first[-2] ? first[-1] : nullptr;
+#endif
+  std::vector<PyObject*> arguments;
+  if (self) arguments.push_back(self);
+  arguments.insert(arguments.end(), first, first + count);
+  note_call_of(callable, arguments, where);
+}
+
+void Recorder::note_call_of(PyObject* callable, std::span<PyObject* const> arguments, const Reads::Storing& at) {
+  PyObject* function = PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
+  bool by_package = false;
+  if (PyFunction_Check(function)) {
+    auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
+    by_package = is_package_file(text_of_object(code->co_filename));
+  }
+  const std::string what = python::note_call({callable, arguments, by_package}, reads_, at);
+  if (!what.empty()) refuse(what, at);
+}
+
+void Recorder::refuse(const std::string& what, const Reads::Storing& at) {
+  if (refusal_.empty()) refusal_ = what + " at " + at.line();
+}
+
+// Traced tensors are others than those that the function would be called with.
+void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at) {
+  if (a == b || !is_tensor(a) || !is_tensor(b)) return;
+  const auto stand_in = [&](PyObject* object) -> const StandIn* {
+    for (const StandIn& one : stand_ins_)
+      if (one.traced.get() == object) return &one;
+    return nullptr;
+  };
+  const StandIn *of_a = stand_in(a), *of_b = stand_in(b);
+  if (!of_a && !of_b) return;
+  if (!of_a) std::swap(of_a, of_b), std::swap(a, b);
+  PyObject* other = of_b ? of_b->original.get() : b;
+  if (of_a->original.get() == other) return refuse("is for two tensors that are the same object", at);
+  distinct_.push_back({of_a->leaf, of_b ? std::optional(of_b->leaf) : std::nullopt, PyRef::borrow(of_b ? nullptr : b)});
+}
+
+PyObject* unguarded(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  if (count == 0) return raise(BP_ERROR_TYPE, "unguarded: found no function, expected one and its arguments");
+  const Recorder::Pause pause;
+  return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), keywords);
+}
+
+Recorder::Pause::Pause() : outermost_(current) {
+  while (outermost_ && outermost_->outer_recorder_) outermost_ = outermost_->outer_recorder_;
+  if (!outermost_) return;
+  PyThreadState* thread = PyThreadState_Get();
+  function_ = thread->c_tracefunc;
+  object_ = PyRef::borrow(thread->c_traceobj);
+  PyEval_SetTrace(outermost_->outer_, outermost_->outer_object_.get());
+}
+
+Recorder::Pause::~Pause() {
+  if (outermost_) PyEval_SetTrace(function_, object_.get());
+}
+
+// ---- the end ---------------------------------------------------------------------------------------------------
+
+bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables,
+                     Guards* guards, std::string* unkept) {
+  stop();
+  made_ = young_objects();
+  for (PyObject* object : before_) made_.erase(object);
+  if (had_collector_) PyGC_Enable();
+  had_collector_ = false;
+  if (is_blind_) *unkept = "its code could not be watched while it ran";
+  if (!refusal_.empty() && guards_variables) {
+    raise(BP_ERROR_VALUE,
+          "%s: the function calls %s, and a graph would keep the first result. Fix: call it outside and give the result "
+          "as an argument, or compile with fullgraph=False, which runs such a function as it is",
+          transform_, refusal_.c_str());
+    return false;
+  }
+  if (!reads_.close({made_, used, reads, transform_, guards_variables}, guards, unkept)) return false;
+  for (Guards::Distinct& distinct : distinct_) guards->add(std::move(distinct));
+  return true;
+}
+
+}  // namespace backplane::python

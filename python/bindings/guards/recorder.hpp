@@ -1,0 +1,89 @@
+// Watches the code of Python that this thread runs, instruction by instruction, and notes what it reads and stores.
+//
+// It is a trace function of the interpreter: one that is there already (a debugger, a coverage tool, another recorder)
+// is called as before. Code of this package is not looked at, only what is handed to it. All functions need the
+// interpreter lock.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/guards/frame_stack.h"
+#include "bindings/guards/instructions.hpp"
+#include "bindings/guards/reads.hpp"
+
+namespace backplane::python {
+
+class Recorder {
+ public:
+  // From now on. `transform`: the caller in messages.
+  explicit Recorder(const char* transform);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+
+  Reads& reads() { return reads_; }
+  // The traced tensor that stands for leaf `leaf` of the call, and the caller's own object.
+  void stands_for(PyObject* traced, size_t leaf, PyObject* original);
+
+  void stop();
+  // Could nothing be seen, as inside a debugger's own call, or was another trace function set meanwhile?
+  bool is_blind() const { return is_blind_; }
+  // False: a Python error, of what the code did that no graph can repeat.
+  bool close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables, Guards* guards,
+             std::string* unkept);
+  // While it lives, nothing is noted on this thread.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+
+   private:
+    Recorder* outermost_;
+    Py_tracefunc function_ = nullptr;
+    PyRef object_;
+  };
+  // After `close`: does each call need a value of its own in place of this result?
+  bool is_new(PyObject* value) const { return reads_.is_new_value(made_, value); }
+
+ private:
+  struct Code {
+    PyRef object;
+    bool is_watched = false, is_library = false;
+    std::unordered_map<int, Instruction> instructions;
+  };
+  static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
+  int forward(PyFrameObject* frame, int what, PyObject* argument) const;
+  Code& code_of(PyFrameObject* frame);
+  void enter(PyFrameObject* frame);
+  void note(PyFrameObject* frame);
+  void note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
+  void note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction);
+  void note_call_of(PyObject* callable, std::span<PyObject* const> arguments, const Reads::Storing& at);
+  void note_truth(PyObject* object);
+  void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
+  void refuse(const std::string& what, const Reads::Storing& at);
+
+  const char* transform_;
+  Reads reads_;
+  std::unordered_map<PyObject*, Code> codes_;
+  struct StandIn {
+    PyRef traced, original;
+    size_t leaf;
+  };
+  std::vector<StandIn> stand_ins_;
+  std::vector<Guards::Distinct> distinct_;
+  Reads::New before_, made_;
+  std::string refusal_;  // the first
+  PyRef capsule_;
+  Py_tracefunc outer_ = nullptr;
+  PyRef outer_object_;
+  bool had_collector_ = false, is_blind_ = false, is_running_ = false;
+  Recorder* outer_recorder_ = nullptr;
+};
+
+// unguarded(fun, *args, **kwargs): calls fun; what it reads is not guarded, what it stores is not repeated.
+PyObject* unguarded(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+
+}  // namespace backplane::python
