@@ -1,0 +1,280 @@
+"""Kinds of staleness: arguments. Numbers, dtypes, shapes, keywords, order, containers and objects that differ from call to call."""
+
+import types
+
+import backplane as bp
+import numpy as np
+from staleness_kinds import GUARDED, X, kind
+
+
+@kind(GUARDED)
+def test_number(run):
+    f = run(lambda x, n: (x * n, n))
+    for n in (2, 2.0, True, 1, 1.0, False, 0, 0.0, -0.0, -0.0, float("nan"), float("inf"), -1, 2**40, 1e30, 2.0):
+        yield f(X, n)
+
+
+@kind(GUARDED)
+def test_sign_of_zero(run):
+    f = run(lambda x, n: x / bp.asarray(n))
+    for n in (0.0, -0.0, 0.0, -0.0):
+        yield f(X, n)
+
+
+@kind(GUARDED)
+def test_big_integers(run):
+    f = run(lambda x, n: x * (n % 1009))
+    for n in (2**70, 2**70 + 1, -(2**70), 2**63, 2**64):
+        yield f(X, n)
+
+
+@kind(GUARDED)
+def test_learning_rate(run):
+    f = run(lambda p, g, rate: p - rate * g)
+    for rate in (0.1, 0.05, 0.025, 0.0125, 0.1, 0.0, 1.0):
+        yield f(X, X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_that_python_looks_at(run):
+    f = run(lambda x, rate: x * rate if rate > 0.05 else x * int(rate * 100) + len(f"{rate:.3f}"))
+    for rate in (0.1, 0.2, 0.05, 0.04, 0.03, 0.0375, 0.3):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_as_an_attribute(run):
+    o = types.SimpleNamespace(rate=0.1)
+    f = run(lambda x: x - o.rate * x)
+    for step in range(6):
+        o.rate = 0.1 / (1 + step)
+        yield f(X)
+
+
+@kind(GUARDED)
+def test_learning_rate_of_another_type(run):
+    f = run(lambda x, rate: (x * rate, type(rate).__name__))
+    for rate in (0.5, 0.25, 1, 0.125, np.float32(0.5), True, 0.75):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_beside_integers(run):
+    f = run(lambda x, rate: x * rate)
+    for rate in (0.5, 0.25, 0.125):
+        for dtype in (bp.int32, bp.float16, bp.float64, bp.complex64):
+            yield f(bp.ones(2, dtype=dtype), rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_as_a_key(run):
+    f = run(lambda x, rate: x * {0.5: 2.0, 0.25: 3.0}.get(rate, 1.0) + (rate == 0.125) + hash(rate) % 7)
+    for rate in (0.5, 0.25, 0.125, 0.0625):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_that_is_returned(run):
+    f = run(lambda x, rate: (x * rate, rate, rate * 2, [rate]))
+    for rate in (0.5, 0.25, 0.125, 0.0625):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_as_an_option(run):
+    f = run(lambda x, rate: bp.clip(x, 0.0, rate) + bp.full((3,), rate) + bp.linspace(0.0, rate, 3))
+    for rate in (0.5, 1.5, 2.5, 0.25):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_learning_rate_in_math(run):
+    import math
+
+    f = run(lambda x, rate: x * math.exp(-rate) + math.floor(rate) + round(rate, 1) + max(rate, 1.0) + rate**2)
+    for rate in (0.5, 1.5, 2.5, 0.25):
+        yield f(X, rate)
+
+
+@kind(GUARDED)
+def test_none_and_strings(run):
+    f = run(lambda x, mode: x * {None: 1.0, "a": 2.0, "b": 3.0, "": 4.0}[mode])
+    for mode in (None, "a", "b", "", "".join(["a"]), None):
+        yield f(X, mode)
+
+
+@kind(GUARDED)
+def test_dtype(run):
+    f = run(lambda x, dtype: bp.astype(x, dtype))
+    for dtype in (bp.float64, bp.int32, bp.float32):
+        yield f(X, dtype)
+
+
+@kind(GUARDED)
+def test_dtypes_of_tensors(run):
+    f = run(lambda x: x / 2 * (2 if x.dtype is bp.float32 else 3))
+    for dtype in (bp.float32, bp.float64, bp.int32, bp.float16, bp.bool, bp.float32):
+        yield f(bp.ones(3, dtype=dtype))
+
+
+@kind(GUARDED)
+def test_default_dtype(run):
+    f = run(lambda x: (x * 2.0, bp.zeros(2), bp.asarray(1.5)))
+    yield f(X)
+    with bp.default_dtype(bp.float64):
+        yield f(X)
+    yield f(X)
+
+
+@kind(GUARDED)
+def test_shapes_of_tensors(run):
+    f = run(lambda x: x * x.shape[0] + x.ndim)
+    for shape in ((3,), (1,), (0,), (2, 2), (3,)):
+        yield f(bp.ones(shape))
+
+
+@kind(GUARDED)
+def test_shape_as_an_argument(run):
+    f = run(lambda x, shape: bp.reshape(x, shape) + bp.ones(shape))
+    for shape in ((3, 1), (1, 3), [3, 1], 3):
+        yield f(X, shape)
+
+
+@kind(GUARDED)
+def test_device(run):
+    f = run(lambda x, device: x.to(device) * 2)
+    for device in ("cpu", bp.device("cpu")):
+        yield f(X, device)
+
+
+@kind(GUARDED)
+def test_layouts_of_tensors(run):
+    f, base = run(lambda x: (x.reshape(-1), x + 1)), bp.arange(12.0)
+    for x in (base.reshape(3, 4), base.reshape(4, 3).T, base.reshape(3, 4)[:, ::2], base.reshape(3, 4)[::-1]):
+        yield f(x)
+
+
+@kind(GUARDED)
+def test_order_of_keywords(run):
+    f = run(lambda x, **kw: x * len(next(iter(kw))) + sum(v * i for i, v in enumerate(kw.values())))
+    yield f(X, a=1.0, long=2.0)
+    yield f(X, long=2.0, a=1.0)
+    yield f(X, a=1.0, long=2.0, b=3.0)
+    yield f(X, long=1.0)
+
+
+@kind(GUARDED)
+def test_order_of_keyword_tensors(run):
+    f = run(lambda **kw: [v * (i + 1) for i, v in enumerate(kw.values())])
+    yield f(a=X, b=X + 1), f(b=X + 1, a=X)
+
+
+@kind(GUARDED)
+def test_positional_then_keyword(run):
+    f = run(lambda x, scale=1.0, *rest, shift=0.0: x * scale + shift + len(rest))
+    yield f(X), f(X, 2.0), f(X, scale=3.0), f(x=X, scale=2.0), f(X, 2.0, 5, 6, shift=1.0), f(X, shift=2.0)
+
+
+@kind(GUARDED)
+def test_order_of_a_dict_argument(run):
+    f = run(lambda d: [v * (i + 1) for i, v in enumerate(d.values())])
+    yield f({"a": X, "b": X + 1}), f({"b": X + 1, "a": X})
+
+
+@kind(GUARDED)
+def test_dict_argument_in_place(run):
+    d = {"w": X, "scale": 2.0}
+    f = run(lambda d: d["w"] * d["scale"] + len(d))
+    yield f(d)
+    d["scale"] = 3.0
+    yield f(d)
+    d["w"] = X + 1
+    yield f(d)
+    d["more"] = None
+    yield f(d)
+    yield f({"scale": 3.0, "w": X})
+
+
+@kind(GUARDED)
+def test_lengths_of_containers(run):
+    f = run(lambda tensors: sum(t * (i + 1) for i, t in enumerate(tensors)))
+    for tensors in ([X], [X, X + 1], (X, X + 1), [X, X + 1, X], []):
+        yield f(tensors)
+
+
+@kind(GUARDED)
+def test_types_of_containers(run):
+    f = run(lambda c: (bp.tree.leaves(c)[0] * (2.0 if isinstance(c, list) else 3.0), type(c).__name__))
+    for c in ([X], (X,), {"a": X}, [X]):
+        yield f(c)
+
+
+@kind(GUARDED)
+def test_number_where_a_tensor_was(run):
+    f = run(lambda x, y: x * y)
+    for y in (X, 2.0, X + 1, 3):
+        yield f(X, y)
+
+
+@kind
+def test_generator_as_an_argument(run):
+    f = run(lambda x, numbers: x * sum(numbers))
+    for stop in (3, 5):
+        yield f(X, (v for v in range(stop)))
+        yield f(X, map(float, range(stop)))
+
+
+@kind(GUARDED)
+def test_object_with_fields(run):
+    f = run(lambda x, o: x * o.s)
+    a, b = types.SimpleNamespace(s=2.0), types.SimpleNamespace(s=3.0)
+    for o in (a, b, a):
+        yield f(X, o)
+    a.s = 5.0
+    yield f(X, a), f(X, b)
+
+
+@kind(GUARDED)
+def test_object_whose_memory_is_used_again(run):
+    f = run(lambda x, o: x * o.s)
+    for s in range(12):
+        yield f(X, types.SimpleNamespace(s=s))
+
+
+@kind(GUARDED)
+def test_default_argument_that_is_given_later(run):
+    f = run(lambda x, mask=None: x * 2 if mask is None else x * mask)
+    yield f(X), f(X, X), f(X), f(X, mask=X), f(X, None)
+
+
+@kind
+def test_gradient_that_an_argument_requires(run):
+    f = run(lambda x: x * (2.0 if x.requires_grad else 3.0))
+    for _ in range(2):
+        yield f(bp.ones(3)).detach(), f(bp.ones(3).requires_grad_()).detach()
+
+
+@kind(GUARDED)
+def test_whether_gradients_are_recorded(run):
+    f = run(lambda x: x * (2.0 if bp.is_grad_enabled() else 3.0))
+    for _ in range(2):
+        yield f(X)
+        with bp.no_grad():
+            yield f(X)
+
+
+@kind(GUARDED)
+def test_exception_of_the_function(run):
+    f = run(lambda x, key: x * {"a": 2.0}[key])
+    for key in ("a", "b", "a"):
+        try:
+            yield f(X, key)
+        except KeyError as error:
+            yield str(error)
+
+
+@kind(GUARDED)
+def test_result_of_another_structure(run):
+    f = run(lambda x, many: [x * 2 for _ in range(many)] if many else {"x": x * 3})
+    for many in (1, 2, 0, 2):
+        yield f(X, many)
