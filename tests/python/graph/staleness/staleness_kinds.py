@@ -41,22 +41,24 @@ class Run:
         self.states = []
         self.changes_state = False
 
-    def __call__(self, function=None, *, state=tuple, **options):
+    def __call__(self, function=None, *, state=None, **options):
         if function is None:
             return functools.partial(self, state=state, **options)
         made = bp.compile(function, **options) if self.compiled else function
+        look = state or tuple
 
         def call(*args, **kwargs):
-            before = Snapshot(state())
+            before = Snapshot(look())
             try:
                 result = made(*args, **kwargs)
             except bp.BackplaneError as error:
                 if not self.compiled:
                     raise
-                changed = difference(before, Snapshot(state()))
+                changed = difference(before, Snapshot(look()))
                 raise Refused(error, changed, _accepts(made, args, kwargs)) from None
-            self.states.append(Snapshot((state(), result)))
-            self.changes_state |= difference(before, Snapshot(state())) is not None
+            if state:
+                self.states.append(Snapshot((look(), result)))
+                self.changes_state |= difference(before, Snapshot(look())) is not None
             return result
 
         call.made = made  # what a program calls that calls its own function

@@ -129,7 +129,7 @@ def test_factory_of_a_defaultdict(run):
     yield f(X)
 
 
-@kind(GUARDED)
+@kind
 def test_setdefault(run):
     d = {}
     f = run(lambda x: x * d.setdefault("k", 2.0), state=lambda: d)

@@ -55,13 +55,28 @@ def entered(o):
         return value
 
 
+# Those whose use may be refused.
+RARE = ("__round__", "__format__", "__str__", "__repr__", "__hash__", "__reversed__", "__copy__", "__class_getitem__", "__set_name__", "__matmul__", "__iadd__", "__ne__", "__index__")
+
+
 def pytest_generate_tests(metafunc):
     if "method" in metafunc.fixturenames:
-        metafunc.parametrize("method", USES)
+        metafunc.parametrize("method", [name for name in USES if name not in RARE])
+    if "rare" in metafunc.fixturenames:
+        metafunc.parametrize("rare", RARE)
 
 
 @kind(GUARDED)
 def test_special_method_that_is_replaced(run, method):
+    yield from replaced(run, method)
+
+
+@kind
+def test_rare_special_method_that_is_replaced(run, rare):
+    yield from replaced(run, rare)
+
+
+def replaced(run, method):
     use, first, second = USES[method]
     o = type("A", (Plain,), {"__exit__": lambda *_: None})()
     f = run(lambda x: use(x, o))

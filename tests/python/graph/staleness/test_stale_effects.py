@@ -6,7 +6,7 @@ import types
 
 import backplane as bp
 import numpy as np
-from staleness_kinds import GUARDED, X, kind
+from staleness_kinds import X, kind
 
 
 class Plain:
@@ -126,7 +126,7 @@ def test_store_into_an_attribute(run, store):
         yield f(X)
 
 
-@kind(GUARDED)
+@kind
 def test_counter_that_is_used(run):
     class Adam:
         def __init__(self):

@@ -64,6 +64,10 @@ def carried(body):
     return lambda x: bp.scan(lambda c, _: (body(c), c), x, bp.ones(2))[0]
 
 
+# Those that may be refused.
+SOURCES = ("array", "random", "counter")
+
+
 # body -> function of a tensor that calls it inside of a transform.
 TRANSFORMS = {
     "plain": lambda body: body,
@@ -146,7 +150,7 @@ WHEN = {"at the trace": (True, False), "later": (False, True), "always": (True, 
 
 
 def pytest_generate_tests(metafunc):
-    for name, table in (("body", BODIES), ("transform", TRANSFORMS), ("observer", OBSERVERS), ("when", WHEN)):
+    for name, table in (("body", [name for name in BODIES if name not in SOURCES]), ("source", SOURCES), ("transform", TRANSFORMS), ("observer", OBSERVERS), ("when", WHEN)):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, table)
 
@@ -155,8 +159,17 @@ def state_of(w):
     return lambda: (w.t, w.random.getstate()[1][-1])
 
 
+@kind(GUARDED)
+def test_read_under_a_transform(run, body, transform):
+    yield from transformed(run, body, transform)
+
+
 @kind
-def test_under_a_transform(run, body, transform):
+def test_source_under_a_transform(run, source, transform):
+    yield from transformed(run, source, transform)
+
+
+def transformed(run, body, transform):
     w = World()
     read, change = BODIES[body]
     f = run(TRANSFORMS[transform](lambda x: read(w, x)), state=state_of(w))
@@ -167,8 +180,17 @@ def test_under_a_transform(run, body, transform):
     yield f(X)
 
 
+@kind(GUARDED)
+def test_read_with_an_observer(run, body, observer, when):
+    yield from watched(run, body, observer, when)
+
+
 @kind
-def test_with_an_observer(run, body, observer, when):
+def test_source_with_an_observer(run, source, observer, when):
+    yield from watched(run, source, observer, when)
+
+
+def watched(run, body, observer, when):
     w = World()
     read, change = BODIES[body]
     f = run(lambda x: read(w, x), state=state_of(w))

@@ -182,14 +182,22 @@ def test_result_that_is_an_alias(run, result):
     x, w, o = vector(), vector() * 2, types.SimpleNamespace()
     f = run(lambda x: RESULTS[result](x, w, o))
     for _ in range(2):
-        found = f(x)
-        yield [t is x for t in bp.tree.leaves(found)], [t is w for t in bp.tree.leaves(found)]
-        for t in bp.tree.leaves(found):
+        found = bp.tree.leaves(f(x))
+        for t in found:
             t += 1
-        yield x, w, found
+        yield x.tolist(), w.tolist(), [t.tolist() for t in found]
         x += 1
         w += 1
-        yield found
+        yield [t.tolist() for t in found]
+
+
+@kind
+def test_result_that_is_an_object_of_the_caller(run, result):
+    x, w, o = vector(), vector() * 2, types.SimpleNamespace()
+    f = run(lambda x: RESULTS[result](x, w, o))
+    for _ in range(2):
+        found = bp.tree.leaves(f(x))
+        yield [t is x for t in found], [t is w for t in found], [t is found[0] for t in found]
 
 
 # A mutable result: a fresh object at every call, or the captured one.

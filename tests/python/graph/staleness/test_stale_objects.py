@@ -296,7 +296,7 @@ def test_name_and_order_of_a_class(run):
     yield f(X)
 
 
-@kind(GUARDED)
+@kind
 def test_cached_property(run):
     class A:
         base = 2.0
