@@ -216,7 +216,7 @@ vulkan_whole() {
 
 # What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
 tests_of_preset() {
-  local filter=$1 broken=0 cpp=()
+  local filter=$1 broken=0 cpp=() folder
   sanitizer_preload
   [ "$preset" != tsan ] || cpp=(-R "$threaded_cpp")
   case $filter in
@@ -261,8 +261,9 @@ tests_of_preset() {
       pytest_shared python tests/python/transforms tests/python/laws || broken=1 ;;
     *)
       cpp_tests -R "$filter" || broken=1
-      if [ -d "$root/tests/python/$filter" ]; then # a folder's name: ./dev test laws
-        pytest_shared python "tests/python/$filter" || broken=1
+      folder=$(find "$root/tests/python" -type d -name "$filter" -print -quit)
+      if [ -n "$folder" ]; then # a folder's name: ./dev test laws
+        pytest_shared python "$folder" || broken=1
       else
         python_tests -k "$filter" || broken=1
       fi ;;

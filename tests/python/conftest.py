@@ -1,5 +1,6 @@
 """What the tests of the Python package share: one seed, grad mode and default device as they were found, the simulated accelerator."""
 
+import collections
 import ctypes
 import faulthandler
 import os
@@ -22,6 +23,22 @@ def _report_crashes(folder):
     faulthandler.enable(open(report, "w"))
     if set_path := getattr(ctypes.CDLL(None), "__sanitizer_set_report_path", None):
         set_path(report.encode())
+
+
+_stale_kinds = collections.Counter()  # outcome of the catalogue of staleness -> kinds
+
+
+def pytest_runtest_logreport(report):
+    """Here rather than beside the catalogue, since a conftest below is unknown to the process that hands out the tests."""
+    if report.when == "call":
+        _stale_kinds.update(value for name, value in report.user_properties if name == "staleness")
+
+
+def pytest_terminal_summary(terminalreporter):
+    if _stale_kinds:
+        terminalreporter.section(f"staleness: {_stale_kinds.total()} kinds")
+        shown = dict.fromkeys(("guarded", "state", "refused", "silent"), 0) | _stale_kinds
+        terminalreporter.write_line("  ".join(f"{count} {outcome}" for outcome, count in shown.items()))
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ refused call must leave it as it was. Outcomes:
 
 import functools
 import inspect
+import linecache
 import re
 import types
 
@@ -87,11 +88,15 @@ def played(program, compiled, arguments):
 
 
 def names_a_line(text, code):
-    """Does the text name a line of the file that is not one of the program's own, whose calls are no part of the trace?"""
+    """Does the text name a line that may be the cause? One marked `# here` if the program marks any, else one of the traced code."""
+    file = re.escape(code.co_filename.rpartition("/")[2])
+    lines = [int(line) for line in re.findall(rf"{file}:(\d+)", text)]
     inner = {line for nested in _nested(code) for _, _, line in nested.co_lines()}
     own = {line for _, _, line in code.co_lines()} - inner
-    file = re.escape(code.co_filename.rpartition("/")[2])
-    return any(int(line) not in own for line in re.findall(rf"{file}:(\d+)", text)) or re.search(r"<stale>:\d+", text) is not None
+    marked = {line for line in inner if linecache.getline(code.co_filename, line or 0).rstrip().endswith("# here")}
+    if marked:
+        return any(line in marked for line in lines)
+    return any(line not in own for line in lines) or re.search(r"<stale>:\d+", text) is not None
 
 
 def _nested(code):

@@ -1,6 +1,5 @@
-"""Kinds of staleness: functions. Cells, defaults, code, attributes, and functions that are passed, wrapped, bound or cached."""
+"""Kinds of staleness: functions. Cells, defaults, code, attributes, and functions that are passed."""
 
-import functools
 import operator
 import types
 
@@ -211,45 +210,4 @@ def test_depth_of_a_recursion(run):
 
     f = run(lambda x: power(x, depth))
     for depth in (2, 4, 2):
-        yield f(X)
-
-
-@kind
-def test_decorated_function(run):
-    def scaling(function):
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            return function(*args, **kwargs) * wrapper.scale
-
-        return wrapper
-
-    decorated = scaling(lambda x: x + 1)
-    f = run(decorated)
-    for decorated.scale in (2.0, 3.0):
-        yield f(X)
-    decorated.__wrapped__ = None
-    yield f(X)
-
-
-@kind(GUARDED)
-def test_partial_that_is_replaced(run):
-    f = run(lambda x: scaled(x))
-    for scaled in (functools.partial(operator.mul, 2.0), functools.partial(operator.mul, 3.0), functools.partial(operator.add, 3.0)):
-        yield f(X)
-
-
-@kind(GUARDED)
-def test_keywords_of_a_partial(run):
-    scaled = functools.partial(lambda x, scale: x * scale, scale=2.0)
-    f, g = run(lambda x: scaled(x)), run(scaled)
-    for scaled.keywords["scale"] in (2.0, 3.0):
-        yield f(X), g(X)
-
-
-@kind
-def test_object_in_the_arguments_of_a_partial(run):
-    scales = [2.0]
-    scaled = functools.partial(lambda scales, x: x * scales[0], scales)
-    f = run(lambda x: scaled(x))
-    for scales[0] in (2.0, 3.0):
         yield f(X)

@@ -1,0 +1,67 @@
+"""Guards fail only where something changed: a call whose state is as it was replays, whatever way it read that."""
+
+import itertools
+import types
+
+import backplane as bp
+import pytest
+from staleness_bodies import BODIES, READS, World
+from staleness_kinds import X
+from test_stale_dicts import READS as OF_DICT
+from test_stale_forms import TRANSFORMS
+from test_stale_reads import OF_CLASS, OF_OBJECT, Setting
+from test_stale_sequences import READS as OF_LIST
+
+Sub = type("Sub", (Setting,), {})
+# A function of a tensor that reads state of its own, by the way in which it reads.
+STEADY = {
+    **{f"{body}, {name}": lambda body=body, name=name: TRANSFORMS[name](lambda x, w=World(): BODIES[body][0](w, x)) for body in READS for name in TRANSFORMS if name not in ("compile", "make_graph")},
+    **{f"object, {name}": lambda read=read: lambda x, o=Setting(): x * read(o) for name, read in OF_OBJECT.items()},
+    **{f"class, {name}": lambda read=read: lambda x, c=Sub, o=Sub(): x * read(c, o) for name, read in OF_CLASS.items()},
+    **{f"dict, {name}": lambda read=read: lambda x, d={"k": 2.0, "longer": 1.0}: x * read(d) for name, read in OF_DICT.items()},
+    **{f"list, {name}": lambda read=read: lambda x, a=[2.0, 1.0]: x * read(a) for name, read in OF_LIST.items()},
+}  # fmt: skip
+
+
+NUMBERS = itertools.count()
+
+
+def counted(function):
+    """The function, compiled, and what counts its traces. The log keeps the latest lines alone, so that the name is one of its own."""
+
+    def steady(*args):
+        return function(*args)
+
+    steady.__name__ = steady.__qualname__ = name = f"steady_{next(NUMBERS)}_"
+    return bp.compile(steady), lambda: sum(f"{name}: traced" in line for line in bp.compile_log())
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_call_is_traced_once(name):
+    f, traces = counted(STEADY[name]())
+    for _ in range(3):
+        f(X)
+    assert traces() == 1, bp.compile_log()[-1]
+
+
+def test_a_learning_rate_that_changes_is_traced_twice_at_most():
+    f, traces = counted(lambda p, rate: p - rate * p)
+    for step in range(1, 7):
+        f(X, 1.0 / step)
+    assert 1 <= traces() <= 2, bp.compile_log()[-1]
+
+
+def test_a_counter_is_state_or_refused():
+    o = types.SimpleNamespace(t=0)
+
+    def step(x):
+        o.t += 1
+        return x * 2
+
+    f, traces = counted(step)
+    try:
+        for _ in range(6):
+            f(X)
+    except bp.BackplaneError:
+        return
+    assert o.t == 6 and traces() <= 3
