@@ -9,6 +9,7 @@ from staleness_bodies import BODIES, READS, World
 from staleness_kinds import X
 from test_stale_dicts import READS as OF_DICT
 from test_stale_forms import TRANSFORMS
+from test_stale_local import LOCAL
 from test_stale_reads import OF_CLASS, OF_OBJECT, Setting
 from test_stale_sequences import READS as OF_LIST
 
@@ -19,6 +20,7 @@ STEADY = {
     **{f"object, {name}": lambda read=read: lambda x, o=Setting(): x * read(o) for name, read in OF_OBJECT.items()},
     **{f"class, {name}": lambda read=read: lambda x, c=Sub, o=Sub(): x * read(c, o) for name, read in OF_CLASS.items()},
     **{f"dict, {name}": lambda read=read: lambda x, d={"k": 2.0, "longer": 1.0}: x * read(d) for name, read in OF_DICT.items()},
+    **{f"local, {name}": lambda way=way: lambda x, o=Setting(): x * way(o.s) for name, way in LOCAL.items()},
     **{f"list, {name}": lambda read=read: lambda x, a=[2.0, 1.0]: x * read(a) for name, read in OF_LIST.items()},
 }  # fmt: skip
 

@@ -109,7 +109,7 @@ def test_cached_number_that_was_there_before(run):
 def test_dispatch_by_type(run):
     @functools.singledispatch
     def scaled(value, x):
-        return x
+        return x * 1.0
 
     @scaled.register
     def _(value: int, x):
