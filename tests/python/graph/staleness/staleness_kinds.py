@@ -2,7 +2,7 @@
 
 A program is a generator function `test_*(run)` under the decorator `kind`. `run(f)` is f, or f compiled; what the program yields is
 compared. `run(f, state=...)` names a function of no arguments that returns the state around f: it is compared after each call, and a
-refused call must leave it as it was. Outcomes:
+refused call must leave it as it was. `make=` is what takes the place of `bp.compile`. Outcomes:
 
 - guarded: everything that was yielded is equal to eager.
 - state:   the same, and calls of f change what `state` returns.
@@ -42,10 +42,10 @@ class Run:
         self.states = []
         self.changes_state = False
 
-    def __call__(self, function=None, *, state=None, **options):
+    def __call__(self, function=None, *, state=None, make=None, **options):
         if function is None:
-            return functools.partial(self, state=state, **options)
-        made = bp.compile(function, **options) if self.compiled else function
+            return functools.partial(self, state=state, make=make, **options)
+        made = (make or bp.compile)(function, **options) if self.compiled else function
         look = state or tuple
 
         def call(*args, **kwargs):

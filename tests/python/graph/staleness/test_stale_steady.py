@@ -67,3 +67,22 @@ def test_a_counter_is_state_or_refused():
     except bp.BackplaneError:
         return
     assert o.t == 6 and traces() <= 3
+
+
+def test_an_equal_value_is_no_other_value():
+    """Numbers, strings and tuples are guarded by what they are, objects by which they are."""
+    o = types.SimpleNamespace()
+    f, traces = counted(lambda x: x * o.number + len(o.text) + sum(o.pair))
+    for _ in range(4):
+        o.number, o.text, o.pair = float("1234.5"), "".join(["ab", "c"]), tuple([1000, float("2.5")])
+        f(X)
+    assert traces() == 1, bp.compile_log()[-1]
+
+
+def test_what_is_not_read_is_not_guarded():
+    o, table = types.SimpleNamespace(s=2.0, other=0), {"k": 2.0, "other": 0}
+    f, traces = counted(lambda x: x * o.s + table["k"])
+    for value in range(4):
+        o.other, table["other"], o.new = value, value, [value]
+        f(X)
+    assert traces() == 1, bp.compile_log()[-1]
