@@ -7,9 +7,9 @@ import backplane as bp
 import pytest
 from staleness_bodies import BODIES, READS, World
 from staleness_kinds import X
+from staleness_local import LOCAL
 from test_stale_dicts import READS as OF_DICT
 from test_stale_forms import TRANSFORMS
-from test_stale_local import LOCAL
 from test_stale_reads import OF_CLASS, OF_OBJECT, Setting
 from test_stale_sequences import READS as OF_LIST
 
