@@ -1,5 +1,7 @@
 #include "bindings/guards/effects.hpp"
 
+#include <algorithm>
+
 #include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
@@ -32,7 +34,7 @@ void restore_content(PyObject* container, PyObject* copy) {
   }
   PyRef done = PyRef::steal(PyObject_CallMethod(container, "clear", nullptr));
   if (done)
-    done = PyRef::steal(PyObject_CallMethod(container, PyAnySet_Check(container) ? "update" : "extend", "O", copy));
+    done = PyRef::steal(PyObject_CallMethod(container, PyAnySet_Check(container) ? "update" : "extend", "(O)", copy));
 }
 
 void restore(const Effects::Before& before) {
@@ -55,6 +57,9 @@ void restore(const Effects::Before& before) {
       break;
     case Effects::Before::kContent:
       restore_content(holder, value);
+      break;
+    case Effects::Before::kContext:
+      if (value) PyRef::steal(PyContextVar_Set(holder, value));
   }
   PyErr_Clear();
 }
@@ -68,9 +73,16 @@ void Effects::take_back() {
   PyErr_Restore(type, value, trail);
 }
 
+void Effects::take_back_tensors() {
+  const bool any = std::any_of(effects_.begin(), effects_.end(), [](const Effect& effect) {
+    return effect.arguments && leads_to_traced(effect.arguments.get());
+  });
+  if (any) take_back();
+}
+
 PyRef renewed(PyObject* value) {
   const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
-  return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "O", value) : nullptr);
+  return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "(O)", value) : nullptr);
 }
 
 bool Effects::replay() const {
@@ -89,7 +101,7 @@ bool Effects::replay() const {
       PyCell_Set(effect.holder.get(), count ? PyTuple_GET_ITEM(arguments.get(), 0) : nullptr);
       continue;
     }
-    const PyRef done = PyRef::steal(PyObject_Call(effect.function.get(), arguments.get(), nullptr));
+    const PyRef done = PyRef::steal(PyObject_Call(effect.function.get(), arguments.get(), effect.keywords.get()));
     if (!done) return false;
   }
   return true;
@@ -100,6 +112,7 @@ int Effects::traverse(visitproc visit, void* arg) const {
     Py_VISIT(effect.holder.get());
     Py_VISIT(effect.function.get());
     Py_VISIT(effect.arguments.get());
+    Py_VISIT(effect.keywords.get());
   }
   return 0;
 }

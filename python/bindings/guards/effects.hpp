@@ -19,6 +19,7 @@ class Effects {
     PyRef holder;    // that changes
     PyRef function;  // called with `arguments`; none: the cell `holder` is set to their last one, or emptied
     PyRef arguments;
+    PyRef keywords;      // a dict, or none
     PyRef had;           // what stood there before, where that is one object
     std::string place;  // "self.t"
     std::string line;   // that did it: "file:line"
@@ -30,7 +31,7 @@ class Effects {
     PyRef holder;
     PyRef key;    // of an attribute or an entry; none: a cell, or all of a container
     PyRef value;  // none: there was none
-    enum Of : uint8_t { kAttribute, kEntry, kCell, kContent } of;
+    enum Of : uint8_t { kAttribute, kEntry, kCell, kContent, kContext } of;
   };
 
   bool is_empty() const { return effects_.empty(); }
@@ -39,7 +40,8 @@ class Effects {
   std::vector<Effect>& all() { return effects_; }
   // What is there holds again what it had. Keeps a Python error.
   void take_back();
-  void forget_before() { before_.clear(); }
+  // The same where a tensor of the trace was stored, which has no value once that has ended.
+  void take_back_tensors();
 
   // Once more. False: a Python error.
   bool replay() const;

@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/static_values.hpp"
@@ -16,13 +17,16 @@
 namespace backplane::python {
 namespace {
 
-bool is_numpy_scalar(PyObject* object) noexcept {
-  for (const PyTypeObject* type = Py_TYPE(object); type; type = type->tp_base)
-    if (std::string_view(type->tp_name) == "numpy.generic") return true;
-  return false;
-}
+bool is_ordered(PyObject* object) noexcept { return PyODict_Check(object); }
 
 PyRef listed_dict(PyObject* dict) {
+  if (is_ordered(dict)) {  // whose order is not that of the dict below
+    const PyRef keys = PyRef::steal(PySequence_List(dict));
+    PyRef both = keys;
+    for (Py_ssize_t i = 0, count = keys ? PyList_GET_SIZE(keys.get()) : 0; i < count; ++i)
+      PyList_Append(both.get(), PyDict_GetItem(dict, PyList_GET_ITEM(keys.get(), i)));
+    return both;
+  }
   const PyRef keys = PyRef::steal(PyDict_Keys(dict)), values = PyRef::steal(PyDict_Values(dict));
   return PyRef::steal(keys && values ? PySequence_Concat(keys.get(), values.get()) : nullptr);
 }
@@ -36,7 +40,7 @@ bool same_list(PyObject* list, PyObject* const* found, Py_ssize_t count) {
 
 // A dict, a list and a tuple are read in place: a copy would touch every object that they hold.
 bool holds_content(PyObject* content, PyObject* holder) {
-  if (PyObject* dict = PyDict_Check(holder) ? holder : viewed_dict(holder)) {
+  if (PyObject* dict = PyDict_Check(holder) ? holder : viewed_dict(holder); dict && !is_ordered(dict)) {
     const Py_ssize_t count = PyDict_GET_SIZE(dict);
     PyObject *key = nullptr, *value = nullptr;
     bool same = 2 * count == PyList_GET_SIZE(content);
@@ -81,8 +85,13 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
     }
     case Guard::kCell:
       return PyRef::borrow(PyCell_GET(holder));
-    case Guard::kReferent:
-      return PyRef::borrow(PyWeakref_GET_OBJECT(holder));
+    case Guard::kResult:
+      return PyRef::steal(PyObject_CallObject(holder, key));
+    case Guard::kCache: {
+      const PyRef info = PyRef::steal(PyObject_CallMethod(holder, "cache_info", nullptr));
+      return info ? PyRef::steal(PyTuple_Pack(2, PyTuple_GET_ITEM(info.get(), 1), PyTuple_GET_ITEM(info.get(), 3)))
+                  : PyRef{};
+    }
     case Guard::kGeneric: {
       PyRef value = PyRef::steal(PyObject_GetAttr(holder, key));
       if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
@@ -104,6 +113,14 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
       break;  // no items
   }
   return {};
+}
+
+std::string other_elements(const Guard& guard) {
+  const PyRef now = guard.kind == Guard::kContent ? copied_content(guard.holder.get()) : PyRef{};
+  const Py_ssize_t had = now ? PyList_GET_SIZE(guard.content.get()) : 0, found = now ? PyList_GET_SIZE(now.get()) : 0;
+  if (had == found) return ": found other elements";
+  const Py_ssize_t per_entry = PyDict_Check(guard.holder.get()) ? 2 : 1;
+  return ": found " + std::to_string(found / per_entry) + " elements, had " + std::to_string(had / per_entry);
 }
 
 std::string difference(const GuardItem& item, PyObject* found) {
@@ -132,6 +149,8 @@ int fit_item(const Guard& guard, const GuardItem& item, std::string* why) {
 
 // Is the dict still that of the object's attributes?
 bool is_of_owner(const Guard& guard) {
+  if (guard.owner_type && reinterpret_cast<PyObject*>(Py_TYPE(guard.owner.get())) != guard.owner_type.get())
+    return false;
   PyObject** dict = _PyObject_GetDictPtr(guard.owner.get());
   if (dict && *dict) return *dict == guard.holder.get();
   const PyRef now = PyRef::steal(PyObject_GenericGetDict(guard.owner.get(), nullptr));
@@ -146,11 +165,11 @@ int fit_guard(const Guard& guard, std::string* why) {
                       : guard.kind == Guard::kFunction ? holds_function(guard.content.get(), holder)
                                                        : holds_content(guard.content.get(), holder);
     if (!same && why)
-      *why = guard.path + (guard.kind == Guard::kFunction ? ": found other defaults or code" : ": found other elements");
+      *why = guard.path + (guard.kind == Guard::kFunction ? ": found other defaults or code" : other_elements(guard));
     return same;
   }
   if (guard.kind == Guard::kAttributes && !is_of_owner(guard)) {
-    if (why) *why = guard.path + ": found another __dict__";
+    if (why) *why = guard.path + ": found another class or __dict__";
     return 0;
   }
   for (const GuardItem& item : guard.items)
@@ -185,7 +204,9 @@ bool same_value(PyObject* own, PyObject* found) noexcept {
 
 bool TensorGuard::accepts(const Tensor& found) const {
   if (backplane::requires_grad(found) != requires_grad) return false;
-  if (tensor) return found.get() == tensor && (!read || version_of(found) == read->version);
+  if (tensor)
+    return found.get() == tensor && (!read || version_of(found) == read->version) &&
+           (bytes.empty() || bytes == shared_bytes(found));
   const Shape sizes = found.shape();
   return found.dtype() == dtype && found.get()->backend == device.backend && found.get()->ordinal == device.ordinal &&
          std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end());
@@ -195,6 +216,14 @@ const char* TensorGuard::difference(const Tensor& found) const {
   if (backplane::requires_grad(found) != requires_grad)
     return requires_grad ? "a tensor without requires_grad" : "a tensor with requires_grad";
   return found.get() == tensor ? "other values" : "another tensor";
+}
+
+std::vector<std::byte> shared_bytes(const Tensor& tensor) {
+  constexpr uint64_t kMost = 1 << 20;
+  const bp_tensor* t = tensor.get();
+  if (t->nbytes > kMost || !in_host_memory(t) || !(t->flags & BP_TENSOR_CONTIGUOUS)) return {};
+  const auto* data = static_cast<const std::byte*>(t->dl.data) + t->dl.byte_offset;
+  return {data, data + t->nbytes};
 }
 
 std::string TensorGuard::text() const {
@@ -208,7 +237,7 @@ bool has_content(PyObject* object) noexcept {
 }
 
 bool has_bytes(PyObject* object) noexcept {
-  return is_buffer(object) || PyMemoryView_Check(object) || is_named(object, "numpy.ndarray");
+  return is_buffer(object) || PyMemoryView_Check(object) || is_numpy_array(object);
 }
 
 PyRef copied_content(PyObject* container) {
@@ -265,6 +294,16 @@ std::string place_of(const Guard& guard, PyObject* key) {
   }
 }
 
+bool Guards::fits_leaf(PyObject* leaf, const LeafAttribute& attribute, std::string* why) {
+  const PyRef found = PyRef::steal(PyObject_GetAttr(leaf, attribute.name.get()));
+  PyErr_Clear();
+  if (found && same_value(attribute.value.get(), found.get())) return true;
+  if (why)
+    *why = "an argument's " + spelled(attribute.name.get(), PyObject_Str) + ": found " + spelled(found.get()) +
+           ", had " + spelled(attribute.value.get());
+  return false;
+}
+
 void Guards::merge(Guards other) {
   const auto same_place = [](const Guard& a, const Guard& b) {
     return a.kind == b.kind && a.holder.get() == b.holder.get();
@@ -282,6 +321,7 @@ void Guards::merge(Guards other) {
     }
   }
   for (Distinct& distinct : other.distinct_) distinct_.push_back(std::move(distinct));
+  for (LeafAttribute& attribute : other.leaf_attributes_) leaf_attributes_.push_back(std::move(attribute));
 }
 
 int Guards::fit(std::string* why) const {
@@ -301,6 +341,7 @@ int Guards::traverse(visitproc visit, void* arg) const {
     }
   }
   for (const Distinct& distinct : distinct_) Py_VISIT(distinct.other.get());
+  for (const LeafAttribute& attribute : leaf_attributes_) Py_VISIT(attribute.value.get());
   return 0;
 }
 

@@ -6,6 +6,7 @@
 // interpreter lock.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@ bool same_value(PyObject* own, PyObject* found) noexcept;
 struct TensorGuard {
   const bp_tensor* tensor = nullptr;  // nullptr: any of the form
   std::optional<TensorRead> read;     // its values were read
+  std::vector<std::byte> bytes;       // these values, where another library may write them
   bool requires_grad = false;
   bp_dtype dtype{};
   bp_device device{};
@@ -35,6 +37,10 @@ struct TensorGuard {
   const char* difference(const Tensor& found) const;
   std::string text() const;
 };
+
+// The elements of a tensor in host memory that other libraries may write without a new version; empty: too many to look
+// at, or elsewhere.
+std::vector<std::byte> shared_bytes(const Tensor& tensor);
 
 // Something that was read of an object.
 struct GuardItem {
@@ -56,10 +62,12 @@ struct Guard {
     kBytes,       // all bytes of a buffer
     kFunction,    // code, defaults and keyword defaults
     kContext,     // the value of a ContextVar
-    kReferent,    // the object of a weakref
+    kResult,      // what a function of C gives, by its arguments
+    kCache,       // how many entries functools.lru_cache has made, and holds
   } kind;
   PyRef holder;
-  PyRef owner;  // kAttributes
+  PyRef owner;       // kAttributes
+  PyRef owner_type;  // its class
   std::string path;
   bool of_argument = false;  // reached from an argument, not from a variable
   bool of_variable = false;  // kEntries: of a module or of builtins; path: "global "
@@ -69,8 +77,13 @@ struct Guard {
 
 class Guards {
  public:
-  bool is_empty() const { return guards_.empty() && distinct_.empty(); }
   void add(Guard guard) { guards_.push_back(std::move(guard)); }
+  // Of an argument, by the number of its leaf: its attribute must be this.
+  struct LeafAttribute {
+    size_t leaf;
+    PyRef name, value;
+  };
+  void add(LeafAttribute attribute) { leaf_attributes_.push_back(std::move(attribute)); }
   // Two arguments, or an argument and another object, that must not be the same object.
   struct Distinct {
     size_t leaf;
@@ -86,16 +99,23 @@ class Guards {
   int fit(std::string* why) const;
   // The same of arguments' identities. `leaf(i)`: the object that is leaf i now.
   template <class Leaf>
-  bool are_distinct(Leaf leaf) const {
-    for (const Distinct& d : distinct_)
-      if (leaf(d.leaf) == (d.other_leaf ? leaf(*d.other_leaf) : d.other.get())) return false;
+  bool fit_leaves(Leaf leaf, std::string* why) const {
+    for (const Distinct& d : distinct_) {
+      if (leaf(d.leaf) != (d.other_leaf ? leaf(*d.other_leaf) : d.other.get())) continue;
+      if (why) *why = "two tensors that the function compares by identity are the same object now";
+      return false;
+    }
+    for (const LeafAttribute& a : leaf_attributes_)
+      if (!fits_leaf(leaf(a.leaf), a, why)) return false;
     return true;
   }
   int traverse(visitproc visit, void* arg) const;
 
  private:
+  static bool fits_leaf(PyObject* leaf, const LeafAttribute& attribute, std::string* why);
   std::vector<Guard> guards_;
   std::vector<Distinct> distinct_;
+  std::vector<LeafAttribute> leaf_attributes_;
 };
 
 // A copy of what a container holds, as a list (of a dict: keys, then values); of a buffer its bytes; of a function its

@@ -69,7 +69,9 @@ constexpr Row kRows[] = {
     {"DICT_MERGE", Action::kOperands, 1},
     {"GET_LEN", Action::kOperands, 1},
     {"MATCH_KEYS", Action::kOperands, 2},
-    {"MATCH_CLASS", Action::kOperands, 3},
+    {"MATCH_CLASS", Action::kClassPattern},
+    {"IMPORT_NAME", Action::kImport},
+    {"KW_NAMES", Action::kKeywordNames},
     {"COMPARE_OP", Action::kOperands, 2},
     {"BINARY_SLICE", Action::kOperands, 3},
     {"BINARY_POWER", Action::kOperands, 2},
@@ -167,6 +169,7 @@ bool takes_name(Action action) {
     case Action::kDeleteGlobal:
     case Action::kStoreAttribute:
     case Action::kDeleteAttribute:
+    case Action::kImport:
       return true;
     default:
       return false;
@@ -203,7 +206,12 @@ Instruction instruction_at(PyObject* code, int offset) {
     if (!name) name = PyUnicode_InternFromString(kInPlace[argument - kFirstInPlace]);
     found = {Action::kInPlace, 2, name};
   }
-  if (opcode == table.call_kw || opcode == table.call_function_kw) ++found.argument;
+  if (opcode == table.call_kw || opcode == table.call_function_kw) found.has_names = true, ++found.argument;
+  if (found.action == Action::kKeywordNames) {
+    PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
+    found.name = argument < PyTuple_GET_SIZE(constants) ? PyTuple_GET_ITEM(constants, argument) : nullptr;
+    if (!found.name) found.action = Action::kNone;
+  }
   if (takes_name(found.action)) {
     const int index = name_index(table, opcode, argument);
     PyObject* names = reinterpret_cast<PyCodeObject*>(code)->co_names;

@@ -31,6 +31,9 @@ enum class Action : uint8_t {
   kContains,         // value, container
   kTruth,            // a value is on top
   kOperands,         // argument: how many values, of which all is read
+  kClassPattern,     // argument: how many by position; subject, class, names
+  kImport,           // name
+  kKeywordNames,     // name: the tuple of the names of the next call's keyword arguments
   kInPlace,          // two values, of which the first changes; name: the function of `operator`
 };
 
@@ -38,6 +41,7 @@ struct Instruction {
   Action action = Action::kNone;
   int argument = 0;
   PyObject* name = nullptr;  // borrowed of the code, or immortal
+  bool has_names = false;    // kCall, kCallPlain: the last argument is the tuple of the keyword arguments' names
 };
 
 // Of `code` at a byte offset; behind an EXTENDED_ARG, what that extends.

@@ -2,6 +2,25 @@
 
 namespace backplane::python {
 
+static bool has_base(PyObject* object, std::string_view name) noexcept {
+  for (const PyTypeObject* type = Py_TYPE(object); type; type = type->tp_base)
+    if (type->tp_name == name) return true;
+  return false;
+}
+
+bool is_numpy_array(PyObject* object) noexcept { return has_base(object, "numpy.ndarray"); }
+bool is_numpy_scalar(PyObject* object) noexcept { return has_base(object, "numpy.generic"); }
+
+PyObject* behind_proxy(PyObject* object) noexcept {
+  // The interpreter's struct has this one member and no function that gives it.
+  struct Proxy {
+    PyObject_HEAD PyObject* mapping;
+  };
+  for (int steps = 0; steps < 100 && Py_IS_TYPE(object, &PyDictProxy_Type); ++steps)
+    object = reinterpret_cast<Proxy*>(object)->mapping;
+  return object;
+}
+
 bool is_of_this_package(PyTypeObject* type) noexcept {
   const std::string_view name = type->tp_name;
   return name.starts_with("backplane.");

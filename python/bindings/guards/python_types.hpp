@@ -13,6 +13,11 @@ namespace backplane::python {
 inline bool is_named(PyObject* object, std::string_view type) noexcept {
   return std::string_view(Py_TYPE(object)->tp_name) == type;
 }
+// An array of NumPy's, of a subclass too; a number of NumPy's.
+bool is_numpy_array(PyObject* object) noexcept;
+bool is_numpy_scalar(PyObject* object) noexcept;
+// What a mappingproxy shows; the object itself where it is none.
+PyObject* behind_proxy(PyObject* object) noexcept;
 // A type of this package's extension module.
 bool is_of_this_package(PyTypeObject* type) noexcept;
 // Is the method one that code of Python defines?

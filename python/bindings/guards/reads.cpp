@@ -29,6 +29,7 @@ PyRef normal_position(PyObject* sequence, PyObject* key) {
 // ---- names -----------------------------------------------------------------------------------------------------
 
 void Reads::name(PyObject* object, std::string path, bool of_argument) {
+  if (is_tensor(object)) tensors_.insert(object);
   if (is_plain_value(object) || is_tensor(object)) return;
   names_.try_emplace(object, Named{PyRef::borrow(object), std::move(path), of_argument});
   if (has_bytes(object)) buffers_.insert(object);
@@ -55,7 +56,7 @@ Reads::Place& Reads::place(Guard::Kind kind, PyObject* holder) {
   const auto [at, is_new] = index_.try_emplace({kind, holder}, places_.size());
   if (is_new) {
     const auto named = names_.find(holder);
-    Place made{{kind, PyRef::borrow(holder), {}, path_of(holder), false, false, {}, {}}, {}, {}, false, false};
+    Place made{{kind, PyRef::borrow(holder), {}, {}, path_of(holder), false, false, {}, {}}, {}, {}, false, false};
     made.guard.of_argument = named != names_.end() && named->second.of_argument;
     places_.push_back(std::move(made));
   }
@@ -92,7 +93,7 @@ bool Reads::was_there(PyObject* buffer) const {
     if (PyMemoryView_Check(at.get())) {
       at = PyRef::borrow(PyMemoryView_GET_BUFFER(at.get())->obj);
     } else {
-      at = PyRef::steal(is_named(at.get(), "numpy.ndarray") ? PyObject_GetAttrString(at.get(), "base") : nullptr);
+      at = PyRef::steal(is_numpy_array(at.get()) ? PyObject_GetAttrString(at.get(), "base") : nullptr);
       PyErr_Clear();
     }
     if (at && at.get() == Py_None) break;
@@ -117,9 +118,8 @@ void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
   Place& own = place(Guard::kEntries, globals);
   own.guard.of_variable = true;
   own.guard.path = "global ";
-  if (!value && !(builtins && PyDict_Check(builtins) && PyDict_Contains(builtins, name) == 1)) return;
   if (is_first(own, name)) note(own, name, value);
-  if (value) return;
+  if (value || !builtins || !PyDict_Check(builtins)) return;
   Place& of_builtins = place(Guard::kEntries, builtins);
   of_builtins.guard.of_variable = true;
   of_builtins.guard.path = "builtin ";
@@ -132,8 +132,14 @@ void Reads::entry(PyObject* dict, PyObject* key) {
   if (!value && PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash
   const auto owner = owner_of_dict_.find(dict);
   Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
-  if (owner != owner_of_dict_.end()) own.guard.owner = owner->second;
+  if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
   if (is_first(own, key)) note(own, key, value);
+}
+
+void Reads::set_owner(Guard& guard, PyObject* owner) {
+  if (guard.owner) return;
+  guard.owner = PyRef::borrow(owner);
+  guard.owner_type = PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(owner)));
 }
 
 void Reads::cell(PyObject* cell, PyObject* name) {
@@ -153,9 +159,7 @@ void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
   Place& own = place(kind, holder);
   if (!is_first(own, key)) return;
   PyRef value;
-  if (kind == Guard::kReferent) {
-    value = PyRef::borrow(PyWeakref_GET_OBJECT(holder));
-  } else if (kind == Guard::kContext) {
+  if (kind == Guard::kContext) {
     PyObject* found = nullptr;
     if (PyContextVar_Get(holder, nullptr, &found) == 0) value = PyRef::steal(found);
   } else {
@@ -185,14 +189,19 @@ void Reads::attribute(PyObject* object, PyObject* name) {
   if (PyModule_Check(object)) {
     const PyRef dict = dict_of(object);
     PyObject* found = dict ? PyDict_GetItem(dict.get(), name) : nullptr;
-    // A module that fills itself when it is asked is no state.
-    if (dict && (found || !PyDict_GetItemString(dict.get(), "__getattr__"))) entry(dict.get(), name);
+    // This package fills itself when it is asked.
+    const char* module = PyModule_GetName(object);
+    if (dict && (found || !module || !std::string_view(module).starts_with("backplane"))) entry(dict.get(), name);
     return PyErr_Clear();
   }
   if (is_super(object)) return super_attribute(object, [&](PyTypeObject* base) { of_class(base, name); });
   PyObject* descriptor = _PyType_Lookup(type, name);
   name_as(reinterpret_cast<PyObject*>(type), object);
   of_class(type, name);
+  for (const char* method : {"__getattribute__", "__getattr__"}) {
+    const PyRef word = PyRef::steal(PyUnicode_InternFromString(method));
+    if (word) of_class(type, word.get());
+  }
   if (has_python_method(type, "__getattribute__")) return;
   if (type->tp_getattro != PyObject_GenericGetAttr && !has_python_method(type, "__getattr__"))
     return generic(Guard::kGeneric, object, name);
@@ -215,6 +224,14 @@ void Reads::name_as(PyObject* part, PyObject* object) {
 }
 
 void Reads::all_attributes(PyObject* object) {
+  if (PyType_Check(object)) {
+    const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(object)->tp_mro);
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), i));
+      if (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) content(base->tp_dict);
+    }
+    return;
+  }
   if (const PyRef dict = dict_of(object)) {
     name_as(dict.get(), object);
     content(dict.get());
@@ -222,10 +239,16 @@ void Reads::all_attributes(PyObject* object) {
 }
 
 void Reads::subscript(PyObject* container, PyObject* key) {
+  container = behind_proxy(container);
   if (is_tensor(container) || PyType_Check(container) || is_plain_value(container) ||
       is_of_this_package(Py_TYPE(container)) || has_python_method(Py_TYPE(container), "__getitem__"))
     return;
   if (PyDict_Check(container)) {
+    if (is_named(container, "collections.defaultdict") && PyDict_Contains(container, key) == 0) {
+      const PyRef factory = PyRef::steal(PyUnicode_InternFromString("default_factory"));
+      if (factory) generic(Guard::kGeneric, container, factory.get());
+    }
+    PyErr_Clear();
     entry(container, key);
   } else if (PyList_Check(container) || PyTuple_Check(container)) {
     const PyRef at = normal_position(container, key);
@@ -236,7 +259,6 @@ void Reads::subscript(PyObject* container, PyObject* key) {
     if (is_first(own, at.get())) note(own, at.get(), is_there ? PySequence_Fast_GET_ITEM(container, i) : nullptr);
     if (PyLong_AsSsize_t(key) < 0) content(container);
   } else if (has_content(container)) {
-    if (PyObject_TypeCheck(container, &PyDictProxy_Type)) return generic(Guard::kSubscripts, container, key);
     content(container);
   } else if (has_bytes(container)) {
     if (was_there(container)) generic(Guard::kSubscripts, container, key);
@@ -247,6 +269,7 @@ void Reads::subscript(PyObject* container, PyObject* key) {
 
 void Reads::content(PyObject* object) {
   if (is_plain_value(object) || is_tensor(object)) return;
+  object = behind_proxy(object);
   if (PyObject* dict = viewed_dict(object)) return content(dict);
   if (PyTuple_Check(object)) {  // cannot change, but what it holds can
     if (!tuples_.insert(object).second) return;
@@ -271,7 +294,7 @@ void Reads::content(PyObject* object) {
   const bool of_argument = own.guard.of_argument;
   for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) {  // `own` may move
     PyObject* element = PyList_GET_ITEM(all.get(), i);
-    if (is_plain_value(element) || is_tensor(element)) continue;
+    if (is_plain_value(element)) continue;
     reach(element, path + "[" + std::to_string(i) + "]", of_argument);
     content(element);
   }
@@ -289,7 +312,29 @@ void Reads::function(PyObject* function) {
 void Reads::uses_up(PyObject* object, const char* what, const Storing& at) {
   // A class of Python shows what its __next__ does; what no collector knows (iterators of ranges) is of no account.
   if (!PyObject_IS_GC(object) || has_python_method(Py_TYPE(object), "__next__")) return;
-  if (known_used_up_.insert(object).second) used_up_.push_back({PyRef::borrow(object), what, at.line()});
+  if (!known_used_up_.insert(object).second) return;
+  used_up_.push_back({PyRef::borrow(object), what, at.line()});
+  // A loop makes its iterator over a list or a dict: whether it did is asked at the end. Others are asked before they
+  // move on.
+  const std::string_view type = Py_TYPE(object)->tp_name;
+  if (!type.ends_with("iterator") && !is_made_now_(object)) refuse(std::string(what) + " (" + path_of(object) + ")", at);
+}
+
+void Reads::refuse(std::string what, const Storing& at) {
+  if (refusal_.empty()) refusal_ = what + " at " + at.line();
+}
+
+void Reads::result(PyObject* function, PyObject* arguments) {
+  Place& own = place(Guard::kResult, function);
+  if (!is_first(own, arguments)) return;
+  const PyRef value = PyRef::steal(PyObject_CallObject(function, arguments));
+  PyErr_Clear();
+  if (value) note(own, arguments, value.get());
+}
+
+void Reads::cache(PyObject* cached_function) {
+  const auto is_it = [&](const PyRef& known) { return known.get() == cached_function; };
+  if (std::none_of(caches_.begin(), caches_.end(), is_it)) caches_.push_back(PyRef::borrow(cached_function));
 }
 
 }  // namespace backplane::python

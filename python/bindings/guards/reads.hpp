@@ -5,6 +5,7 @@
 // Python error where they do not say so.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,9 @@ namespace backplane::python {
 
 class Reads {
  public:
+  // `is_made`: did this run make the object? Asked while it runs.
+  explicit Reads(std::function<bool(PyObject*)> is_made) : is_made_now_(std::move(is_made)) {}
+
   // What messages call an object; `of_argument`: it, and what it leads to, belong to the call's arguments.
   void name(PyObject* object, std::string path, bool of_argument);
   std::string path_of(PyObject* object) const;
@@ -33,9 +37,17 @@ class Reads {
   void content(PyObject* object);  // of a container with the containers in it, or of a buffer; else nothing
   void function(PyObject* function);
   void generic(Guard::Kind kind, PyObject* holder, PyObject* key);
-  // An object that the call moves on, as an iterator: refused if it was there before. `what`: the call does to it.
+  // An object that the code moves on, as an iterator, refused if it was there before. `what` the code does to it.
   struct Storing;
   void uses_up(PyObject* object, const char* what, const Storing& at);
+  // What the code does that no graph can repeat: the first such thing counts.
+  void refuse(std::string what, const Storing& at);
+  const std::string& refusal() const { return refusal_; }
+  // A function of C whose result depends on what nobody sees: it is called again.
+  void result(PyObject* function, PyObject* arguments);
+  void cache(PyObject* cached_function);
+  // No other call may use the graph.
+  void keep_none(const char* why) { unkeepable_ = why; }
 
   // ---- stores, likewise
   struct Storing {
@@ -48,7 +60,8 @@ class Reads {
   void stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing);
   void stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing);
   // A call that changes the container, as list.append does.
-  void changes(PyObject* container, PyObject* function, PyRef arguments, const Storing& storing);
+  void changes(PyObject* container, PyObject* function, PyRef arguments, PyRef keywords, const Storing& storing);
+  void sets_context(PyObject* variable);
 
   // Objects that this run made: known when it has ended.
   using New = std::unordered_set<PyObject*>;
@@ -67,6 +80,7 @@ class Reads {
   Effects& effects() { return effects_; }
 
  private:
+  std::function<bool(PyObject*)> is_made_now_;
   struct Place {
     Guard guard;
     PyRef known;              // a dict: keys that were read or stored
@@ -76,6 +90,7 @@ class Reads {
   };
   Place& place(Guard::Kind kind, PyObject* holder);
   bool is_first(Place& place, PyObject* key);
+  static void set_owner(Guard& guard, PyObject* owner);
   void note(Place& place, PyObject* key, PyObject* value);
   void reach(PyObject* value, const std::string& path, bool of_argument);
   void keep_before(PyObject* container);
@@ -88,6 +103,9 @@ class Reads {
   bool is_made(const New& made, const Place& place) const;
   bool close_effects(const Closing& closing);
   bool close_used_up(const Closing& closing) const;
+  bool close_caches(const Closing& closing, Guards* guards) const;
+  void close_contexts();
+  void add_bases(const Closing& closing, const Place& place, Guards* guards) const;
   PyRef dict_of(PyObject* object);
   // A class, or a dict of attributes, is called what the object is.
   void name_as(PyObject* part, PyObject* object);
@@ -108,11 +126,18 @@ class Reads {
     std::string line;
   };
   std::vector<UsedUp> used_up_;
+  std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
+  std::vector<PyRef> caches_;                      // functions of functools.lru_cache
+  std::string unkeepable_, refusal_;
+  std::unordered_set<const void*> tensors_;  // that were read of somewhere
   std::unordered_set<PyObject*> known_used_up_;
   std::unordered_set<PyObject*> tuples_;               // that were gone through
   std::vector<PyRef> held_;                            // these
   std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
   Effects effects_;
 };
+
+// "compile: the function calls time(), which reads a clock, at …": a Python error.
+void raise_refusal(const char* transform, const std::string& what);
 
 }  // namespace backplane::python

@@ -21,8 +21,9 @@ void fill_in(GuardItem& item, const Reads::Closing& closing) {
   const auto read = std::find_if(closing.reads.begin(), closing.reads.end(),
                                  [&](const TensorRead& r) { return is_it(r.tensor); });
   TensorGuard& own = *item.tensor;
-  own = TensorGuard{{}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
+  own = TensorGuard{{}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
   if (read != closing.reads.end()) own.read = *read;
+  if (own.read) own.bytes = shared_bytes(t);
   if (own.read || std::any_of(closing.used.begin(), closing.used.end(), is_it)) own.tensor = t.get();
   item.value = {};
 }
@@ -49,6 +50,17 @@ bool is_replaced(PyObject* had, PyObject* now, std::span<const Tensor> used, int
   return false;
 }
 
+}  // namespace
+
+void raise_refusal(const char* transform, const std::string& what) {
+  raise(BP_ERROR_VALUE,
+        "%s: the function %s, and a graph would keep what it got. Fix: do that outside and give the result as an "
+        "argument, or compile with fullgraph=False, which runs such a function as it is",
+        transform, what.c_str());
+}
+
+namespace {
+
 void refuse_tensor(const char* transform, const Effects::Effect& effect, bool replaces) {
   if (replaces)
     raise(BP_ERROR_VALUE,
@@ -67,6 +79,8 @@ void refuse_tensor(const char* transform, const Effects::Effect& effect, bool re
 
 bool Reads::is_made(const New& made, PyObject* object) const {
   if (has_bytes(object) && !has_content(object)) return !was_there(object);
+  // The collector does not know a dict of numbers and strings; one that was there was read of somewhere.
+  if (PyDict_CheckExact(object) && !PyObject_GC_IsTracked(object)) return names_.count(object) == 0;
   return made.count(object) > 0;
 }
 
@@ -77,7 +91,8 @@ bool Reads::is_made(const New& made, const Place& place) const {
 }
 
 bool Reads::is_new_value(const New& made, PyObject* value) const {
-  if (is_plain_value(value) || is_tensor(value) || PyFunction_Check(value) || PyType_Check(value) ||
+  if (is_tensor(value)) return tensors_.count(value) == 0;
+  if (is_plain_value(value) || PyFunction_Check(value) || PyType_Check(value) ||
       PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
     return false;
   if (has_bytes(value) && !has_content(value)) return !was_there(value);
@@ -87,13 +102,64 @@ bool Reads::is_new_value(const New& made, PyObject* value) const {
 bool Reads::close_used_up(const Closing& closing) const {
   for (const UsedUp& one : used_up_) {
     if (is_made(closing.made, one.object.get())) continue;
-    raise(BP_ERROR_VALUE,
-          "%s: the function %s (%s) at %s, and a graph would keep what it got. Fix: do that outside and give the result "
-          "as an argument, or compile with fullgraph=False, which runs such a function as it is",
-          closing.transform, one.what, path_of(one.object.get()).c_str(), one.line.c_str());
+    raise_refusal(closing.transform, std::string(one.what) + " (" + path_of(one.object.get()) + ") at " + one.line);
     return false;
   }
   return true;
+}
+
+// Functions that keep their results: another one is kept, or they were forgotten.
+bool Reads::close_caches(const Closing& closing, Guards* guards) const {
+  for (const PyRef& function : caches_) {
+    if (is_made(closing.made, function.get())) continue;
+    if (leads_to_traced(function.get())) {
+      const PyRef done = PyRef::steal(PyObject_CallMethod(function.get(), "cache_clear", nullptr));
+      PyErr_Clear();
+      raise(BP_ERROR_VALUE,
+            "%s: %s keeps a tensor of the trace in its cache, which has no value once the trace has ended. Fix: call it "
+            "outside, or leave out functools.lru_cache",
+            closing.transform, path_of(function.get()).c_str());
+      return false;
+    }
+    const PyRef key = PyRef::steal(PyUnicode_InternFromString("cache_info"));
+    Guard guard{Guard::kCache, function, {}, {}, "the cache of " + path_of(function.get()), false, false, {}, {}};
+    const PyRef info = PyRef::steal(PyObject_CallMethod(function.get(), "cache_info", nullptr));
+    const PyRef counts =
+        PyRef::steal(info ? PyTuple_Pack(2, PyTuple_GET_ITEM(info.get(), 1), PyTuple_GET_ITEM(info.get(), 3)) : nullptr);
+    PyErr_Clear();
+    if (!counts) continue;
+    guard.items.push_back({key, counts, {}});
+    guards->add(std::move(guard));
+  }
+  return true;
+}
+
+// What a class that the run made says comes from its bases.
+void Reads::add_bases(const Closing& closing, const Place& place, Guards* guards) const {
+  const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(place.guard.holder.get())->tp_mro);
+  for (Py_ssize_t i = 1; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(mro.get(), i);
+    auto* type = reinterpret_cast<PyTypeObject*>(base);
+    if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || is_made(closing.made, base)) continue;
+    Guard guard{Guard::kClass, PyRef::borrow(base), {}, {}, path_of(base), false, false, {}, {}};
+    for (const GuardItem& item : place.guard.items) {
+      PyObject* value = _PyType_Lookup(type, item.key.get());
+      if (!value || !is_tensor(value)) guard.items.push_back({item.key, PyRef::borrow(value), {}});
+    }
+    guards->add(std::move(guard));
+  }
+}
+
+void Reads::close_contexts() {
+  for (const auto& [variable, had] : contexts_) {
+    PyObject* found = nullptr;
+    if (PyContextVar_Get(variable.get(), nullptr, &found) < 0) PyErr_Clear();
+    const PyRef now = PyRef::steal(found);
+    if (!now || now.get() == had.get()) continue;
+    const PyRef set = PyRef::steal(PyObject_GetAttrString(variable.get(), "set"));
+    PyRef arguments = PyRef::steal(PyTuple_Pack(1, now.get()));
+    effects_.add(Effects::Effect{variable, set, std::move(arguments), {}, {}, path_of(variable.get()), "", false, {}});
+  }
 }
 
 bool Reads::close_effects(const Closing& closing) {
@@ -119,7 +185,9 @@ bool Reads::close_effects(const Closing& closing) {
 }
 
 bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
-  if (!close_effects(closing) || !close_used_up(closing)) return false;
+  close_contexts();
+  if (!close_effects(closing) || !close_used_up(closing) || !close_caches(closing, guards)) return false;
+  *unkept = unkeepable_;
   for (Place& place : places_) {
     Guard& guard = place.guard;
     if (guard.kind == Guard::kContent || guard.kind == Guard::kBytes || guard.kind == Guard::kFunction) {
@@ -127,7 +195,11 @@ bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
     } else if (guard.items.empty()) {
       continue;
     }
-    if (is_made(closing.made, place) || (!closing.guards_variables && !guard.of_argument)) continue;
+    if (!closing.guards_variables && !guard.of_argument) continue;
+    if (is_made(closing.made, place)) {
+      if (guard.kind == Guard::kClass) add_bases(closing, place, guards);
+      continue;
+    }
     const bool is_tracked = guard.kind == Guard::kContent || guard.kind == Guard::kBytes;
     if (is_tracked && !place.before && !still_holds(guard)) *unkept = guard.path + " changed while the function ran";
     std::erase_if(guard.items, [](const GuardItem& item) {

@@ -35,6 +35,7 @@ void Reads::store(PyObject* holder, const char* module, const char* function, Py
   effects_.add(Effects::Effect{PyRef::borrow(holder),
                                function_of(module, function),
                                std::move(arguments),
+                               {},
                                std::move(had),
                                std::move(where),
                                storing.line(),
@@ -57,7 +58,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
     const PyRef dict = is_data ? PyRef{} : dict_of(object);
     if (dict) {
       Place& own = place(Guard::kAttributes, dict.get());
-      own.guard.owner = PyRef::borrow(object);
+      set_owner(own.guard, object);
       is_first(own, name);
       had = PyRef::borrow(PyDict_GetItem(dict.get(), name));
     } else {
@@ -76,7 +77,7 @@ void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, co
   if (PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash: the instruction fails
   const auto owner = owner_of_dict_.find(dict);
   Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
-  if (owner != owner_of_dict_.end()) own.guard.owner = owner->second;
+  if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
   is_first(own, key);
   const std::string where = place_of(own.guard, key);
   store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
@@ -105,8 +106,10 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
                    PyRef::borrow(PyList_GET_ITEM(container, i)), storing);
   }
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);
+  PyErr_Clear();
   store(container, "operator", value ? "setitem" : "delitem", packed(container, key, value),
-        path_of(container) + "[" + spelled(key) + "]", {}, storing);
+        path_of(container) + "[" + spelled(key) + "]", std::move(had), storing);
 }
 
 void Reads::stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing) {
@@ -126,6 +129,7 @@ void Reads::stores_cell(PyObject* cell, PyObject* name, PyObject* value, const S
   effects_.add(Effects::Effect{PyRef::borrow(cell),
                                {},
                                PyRef::steal(value ? PyTuple_Pack(1, value) : PyTuple_New(0)),
+                               {},
                                std::move(had),
                                "variable " + spelled(name, PyObject_Str),
                                storing.line(),
@@ -133,13 +137,25 @@ void Reads::stores_cell(PyObject* cell, PyObject* name, PyObject* value, const S
                                {}});
 }
 
-void Reads::changes(PyObject* container, PyObject* function, PyRef arguments, const Storing& storing) {
+void Reads::sets_context(PyObject* variable) {
+  Place& own = place(Guard::kContext, variable);
+  const PyRef key = PyRef::steal(PyUnicode_InternFromString("value"));
+  if (!key || !is_first(own, key.get())) return;
+  PyObject* found = nullptr;
+  if (PyContextVar_Get(variable, nullptr, &found) < 0) PyErr_Clear();
+  const PyRef had = PyRef::steal(found);
+  effects_.add(Before{PyRef::borrow(variable), {}, had, Before::kContext});
+  contexts_.emplace_back(PyRef::borrow(variable), had);
+}
+
+void Reads::changes(PyObject* container, PyObject* function, PyRef arguments, PyRef keywords, const Storing& storing) {
   if (has_bytes(container) && !has_content(container) && !was_there(container)) return;
   keep_before(container);
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
   effects_.add(Effects::Effect{PyRef::borrow(container),
                                PyRef::borrow(function),
                                std::move(arguments),
+                               std::move(keywords),
                                {},
                                path_of(container),
                                storing.line(),

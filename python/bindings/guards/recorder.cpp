@@ -71,14 +71,47 @@ PyObject* at(const FrameStack& stack, int from_top) {
   return from_top <= stack.count ? stack.end[-from_top] : nullptr;
 }
 
+// Is it a classmethod, a staticmethod or a property of the function?
+bool is_wrapper_of(PyObject* wrapper, PyObject* function) {
+  const char* parts[] = {"__func__", "fget", "fset", "fdel"};
+  if (!PyObject_TypeCheck(wrapper, &PyProperty_Type) && !PyObject_TypeCheck(wrapper, &PyClassMethod_Type) &&
+      !PyObject_TypeCheck(wrapper, &PyStaticMethod_Type))
+    return false;
+  for (const char* part : parts) {
+    const PyRef found = PyRef::steal(PyObject_GetAttrString(wrapper, part));
+    PyErr_Clear();
+    if (found.get() == function) return true;
+  }
+  return false;
+}
+
+// Arithmetic of decimals hangs on a context that is no operand.
+void note_decimal_context(Reads& reads) {
+  const PyRef module = PyRef::steal(PyImport_ImportModule("decimal"));
+  const PyRef getter = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "getcontext") : nullptr);
+  const PyRef builtins = PyRef::steal(PyImport_ImportModule("builtins"));
+  const PyRef repr = PyRef::steal(builtins ? PyObject_GetAttrString(builtins.get(), "repr") : nullptr);
+  const PyRef none = PyRef::steal(PyTuple_New(0));
+  const PyRef context = PyRef::steal(getter && none ? PyObject_CallObject(getter.get(), none.get()) : nullptr);
+  const PyRef arguments = PyRef::steal(context ? PyTuple_Pack(1, context.get()) : nullptr);
+  if (repr && arguments) {
+    reads.result(getter.get(), none.get());
+    reads.result(repr.get(), arguments.get());
+  }
+  PyErr_Clear();
+}
+
 bool is_mutable_operand(PyObject* object) {
   return PyList_Check(object) || PyDict_Check(object) || PySet_Check(object) || PyByteArray_Check(object) ||
-         is_named(object, "collections.deque") || is_named(object, "numpy.ndarray") || is_named(object, "array.array");
+         is_named(object, "collections.deque") || is_numpy_array(object) || is_named(object, "array.array");
 }
 
 }  // namespace
 
-Recorder::Recorder(const char* transform) : transform_(transform), outer_recorder_(current) {
+Recorder::Recorder(const char* transform)
+    : transform_(transform),
+      reads_([this](PyObject* object) { return is_made_now(object); }),
+      outer_recorder_(current) {
   PyThreadState* thread = PyThreadState_Get();
   is_blind_ = !frame_stack_is_known() || thread->tracing > 0;
   if (is_blind_) return;
@@ -111,6 +144,10 @@ void Recorder::stop() {
     is_blind_ = true;
 }
 
+bool Recorder::is_made_now(PyObject* object) {
+  return before_.count(object) == 0 && young_objects().count(object) > 0;
+}
+
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
   stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf});
 }
@@ -124,7 +161,14 @@ int Recorder::forward(PyFrameObject* frame, int what, PyObject* argument) const 
 int Recorder::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument) {
   auto* recorder = static_cast<Recorder*>(PyCapsule_GetPointer(self, nullptr));
   if (what == PyTrace_CALL) recorder->enter(frame);
-  if (what == PyTrace_OPCODE) recorder->note(frame);
+  if (what == PyTrace_OPCODE) {
+    const bool was_refused = !recorder->reads_.refusal().empty();
+    recorder->note(frame);
+    if (!was_refused && !recorder->reads_.refusal().empty()) {  // before it does it
+      raise_refusal(recorder->transform_, recorder->reads_.refusal());
+      return -1;
+    }
+  }
   // A tool that did not ask for instructions is not told of them.
   const bool is_ours = what == PyTrace_OPCODE && recorder->outer_ != on_event;
   return is_ours ? 0 : recorder->forward(frame, what, argument);
@@ -157,12 +201,22 @@ void Recorder::enter(PyFrameObject* frame) {
   if (self && PyCell_Check(self)) self = PyCell_GET(self);
   if (!self || is_tensor(self)) return;
   PyTypeObject* type = PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self) : Py_TYPE(self);
+  if (!entered_.insert({stack.function, type}).second) return;
   const PyRef mro = PyRef::borrow(type->tp_mro);
   for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), i));
-    if (base->tp_dict && PyDict_GetItem(base->tp_dict, own->co_name) == stack.function)
-      return reads_.of_class(i == 0 ? type : base, own->co_name);
+    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE) || !base->tp_dict) continue;
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &value);)
+      if (value == stack.function || is_wrapper_of(value, stack.function))
+        reads_.of_class(_PyType_Lookup(type, name) == value ? type : base, name);
   }
+}
+
+const Recorder::StandIn* Recorder::stand_in_of(PyObject* traced) const {
+  const auto is_it = [&](const StandIn& one) { return one.traced.get() == traced; };
+  const auto found = std::find_if(stand_ins_.begin(), stand_ins_.end(), is_it);
+  return found == stand_ins_.end() ? nullptr : &*found;
 }
 
 void Recorder::note(PyFrameObject* frame) {
@@ -188,8 +242,9 @@ std::string Reads::Storing::line() const {
     auto* const at = reinterpret_cast<PyFrameObject*>(up.get());
     const PyRef own = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
     const std::string file = text_of_object(reinterpret_cast<PyCodeObject*>(own.get())->co_filename);
-    line = file + ":" + std::to_string(PyFrame_GetLineNumber(at));
-    if (!is_library_file(file) && !is_package_file(file)) break;
+    const bool is_users = !is_library_file(file) && !is_package_file(file);
+    if (line.empty() || is_users) line = file + ":" + std::to_string(PyFrame_GetLineNumber(at));
+    if (is_users && file.find("-packages") == std::string::npos) break;
     up = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(at)));
   }
   return line;
@@ -223,7 +278,10 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
         reads_.stores_cell(cell, name_of_cell().get(), top, {frame, code.is_library});
       break;
     case Action::kLoadAttribute:
-      reads_.attribute(top, instruction.name);
+      if (is_tensor(top))
+        note_tensor_attribute(top, instruction.name, {frame, code.is_library});
+      else
+        reads_.attribute(top, instruction.name);
       break;
     case Action::kStoreAttribute:
       reads_.stores_attribute(top, instruction.name, second, {frame, code.is_library});
@@ -232,7 +290,10 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
       reads_.stores_attribute(top, instruction.name, nullptr, {frame, code.is_library});
       break;
     case Action::kLoadItem:
+      if (PyDict_Check(second) && stand_in_of(top))
+        reads_.refuse("looks up a tensor among the keys of a dict", {frame, code.is_library});
       reads_.subscript(second, top);
+      reads_.content(top);
       break;
     case Action::kStoreItem:
       reads_.stores_entry(second, top, third, {frame, code.is_library});
@@ -255,6 +316,9 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
       note_identity(top, second, {frame, code.is_library});
       break;
     case Action::kContains:
+      if (stand_in_of(second) && has_content(top))
+        reads_.refuse("looks for a tensor in a container, by identity,", {frame, code.is_library});
+      if (PyIter_Check(top)) reads_.uses_up(top, "takes elements of an iterator from outside", {frame, code.is_library});
       if (PyDict_Check(top))
         reads_.subscript(top, second);
       else
@@ -264,7 +328,23 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
       note_truth(top);
       break;
     case Action::kOperands:
-      for (int i = 1; i <= instruction.argument && at(stack, i); ++i) reads_.content(at(stack, i));
+      for (int i = 1; i <= instruction.argument && at(stack, i); ++i) {
+        PyObject* operand = at(stack, i);
+        reads_.content(operand);
+        if (PyIter_Check(operand) && !is_tensor(operand))
+          reads_.uses_up(operand, "takes elements of an iterator from outside", {frame, code.is_library});
+        if (is_named(operand, "decimal.Decimal")) note_decimal_context(reads_);
+      }
+      break;
+    case Action::kClassPattern:
+      note_class_pattern(stack, instruction.argument);
+      break;
+    case Action::kImport:
+      if (PyObject* modules = PyImport_GetModuleDict(); PyDict_Contains(modules, instruction.name) == 1)
+        reads_.entry(modules, instruction.name);
+      break;
+    case Action::kKeywordNames:
+      keywords_ = PyRef::borrow(instruction.name);
       break;
     case Action::kInPlace:
       reads_.content(top);
@@ -272,7 +352,7 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
         const PyRef module = PyRef::steal(PyImport_ImportModule("operator"));
         const PyRef function = PyRef::steal(module ? PyObject_GetAttr(module.get(), instruction.name) : nullptr);
         if (function)
-          reads_.changes(second, function.get(), PyRef::steal(PyTuple_Pack(2, second, top)), {frame, code.is_library});
+          reads_.changes(second, function.get(), PyRef::steal(PyTuple_Pack(2, second, top)), {}, {frame, code.is_library});
       }
       break;
     case Action::kNone:
@@ -293,6 +373,7 @@ void Recorder::note_truth(PyObject* object) {
 
 void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction) {
   const Reads::Storing where{frame, code_of(frame).is_library};
+  PyRef keywords = std::exchange(keywords_, PyRef{});
   if (instruction.action == Action::kCallUnpacked) {
     const int words = instruction.argument & 1;
     PyObject *callable = at(stack, 2 + words), *given = at(stack, 1 + words);
@@ -302,55 +383,96 @@ void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const In
     if (PyTuple_Check(given) || PyList_Check(given))
       arguments.assign(PySequence_Fast_ITEMS(given), PySequence_Fast_ITEMS(given) + PySequence_Fast_GET_SIZE(given));
     if (words && PyDict_Check(at(stack, 1))) {
+      keywords = PyRef::steal(PyDict_Keys(at(stack, 1)));
+      keywords = PyRef::steal(keywords ? PyList_AsTuple(keywords.get()) : nullptr);
       PyObject *key = nullptr, *value = nullptr;
       for (Py_ssize_t i = 0; PyDict_Next(at(stack, 1), &i, &key, &value);) arguments.push_back(value);
     }
-    return note_call_of(callable, arguments, where);
+    return note_call_of(callable, std::move(arguments), keywords.get(), where);
   }
-  const int count = instruction.argument;
-  if (count + 1 > stack.count) return;
-  PyObject* const* first = stack.end - count;
-  if (instruction.action == Action::kCallPlain) return note_call_of(first[-1], {first, static_cast<size_t>(count)}, where);
-  if (count + 2 > stack.count) return;
+  int count = instruction.argument;
+  PyObject* const* end = stack.end;
+  if (instruction.has_names && count > 0) {  // on top of the arguments
+    keywords = PyRef::borrow(*--end);
+    --count;
+  }
+  const int in_front = instruction.action == Action::kCallPlain ? 1 : 2;
+  if (end - stack.end + stack.count < count + in_front) return;
+  PyObject* const* first = end - count;
+  PyObject *callable = first[-1], *self = nullptr;
 #if PY_VERSION_HEX >= 0x030D0000
-  PyObject *callable = first[-2], *self = first[-1];
+  if (in_front == 2) callable = first[-2], self = first[-1];
 #else
-  PyObject *callable = first[-2] ? first[-2] : first[-1], *self = first[-2] ? first[-1] : nullptr;
+  if (in_front == 2 && first[-2]) callable = first[-2], self = first[-1];
 #endif
   std::vector<PyObject*> arguments;
   if (self) arguments.push_back(self);
   arguments.insert(arguments.end(), first, first + count);
-  note_call_of(callable, arguments, where);
+  note_call_of(callable, std::move(arguments), keywords.get(), where);
 }
 
-void Recorder::note_call_of(PyObject* callable, std::span<PyObject* const> arguments, const Reads::Storing& at) {
+void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords,
+                            const Reads::Storing& at) {
   PyObject* function = PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
   bool by_package = false;
   if (PyFunction_Check(function)) {
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
     by_package = is_package_file(text_of_object(code->co_filename));
   }
-  const std::string what = python::note_call({callable, arguments, by_package}, reads_, at);
-  if (!what.empty()) refuse(what, at);
+  const bool is_id = PyCFunction_Check(function) && std::string_view(PyCFunction_GET_FUNCTION(function)
+                                                                         ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_name
+                                                                         : "") == "id";
+  if (is_id && arguments.size() == 1 && stand_in_of(arguments[0]))
+    return reads_.refuse("asks for the id of a tensor", at);
+  python::note_call({callable, std::move(arguments), keywords, by_package}, reads_, at);
 }
 
-void Recorder::refuse(const std::string& what, const Reads::Storing& at) {
-  if (refusal_.empty()) refusal_ = what + " at " + at.line();
+// match value: case Class(a=…): attributes by the class's __match_args__, then by name.
+void Recorder::note_class_pattern(const FrameStack& stack, int count) {
+  PyObject *names = at(stack, 1), *type = at(stack, 2), *subject = at(stack, 3);
+  if (!subject || !PyType_Check(type) || !PyTuple_Check(names)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) reads_.attribute(subject, PyTuple_GET_ITEM(names, i));
+  const PyRef word = PyRef::steal(PyUnicode_InternFromString("__match_args__"));
+  if (!word || count == 0) return;
+  reads_.attribute(type, word.get());
+  const PyRef by_position = PyRef::steal(PyObject_GetAttr(type, word.get()));
+  for (Py_ssize_t i = 0; by_position && PyTuple_Check(by_position.get()) && i < count &&
+                         i < PyTuple_GET_SIZE(by_position.get());
+       ++i)
+    reads_.attribute(subject, PyTuple_GET_ITEM(by_position.get(), i));
+  PyErr_Clear();
+}
+
+// Of a tensor that stands for an argument, these are its own and not the argument's.
+void Recorder::note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at) {
+  const StandIn* one = stand_in_of(tensor);
+  const char* text = one ? PyUnicode_AsUTF8(name) : nullptr;
+  if (!text || !is_tensor(one->original.get())) return;
+  const std::string_view word = text;
+  if (word != "requires_grad" && word != "is_leaf") return;
+  const PyRef own = PyRef::steal(PyObject_GetAttr(tensor, name)),
+              original = PyRef::steal(PyObject_GetAttr(one->original.get(), name));
+  PyErr_Clear();
+  if (!own || !original) return;
+  if (!same_value(own.get(), original.get()))
+    return reads_.refuse("asks for " + std::string(word) + " of an argument, which a traced tensor does not have", at);
+  leaf_attributes_.push_back({one->leaf, PyRef::borrow(name), original});
 }
 
 // Traced tensors are others than those that the function would be called with.
 void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at) {
-  if (a == b || !is_tensor(a) || !is_tensor(b)) return;
-  const auto stand_in = [&](PyObject* object) -> const StandIn* {
-    for (const StandIn& one : stand_ins_)
-      if (one.traced.get() == object) return &one;
-    return nullptr;
+  const auto is_value = [](PyObject* object) {
+    return is_plain_value(object) && object != Py_None && !PyBool_Check(object) && object != Py_Ellipsis;
   };
-  const StandIn *of_a = stand_in(a), *of_b = stand_in(b);
+  if (is_value(a) && is_value(b) && Py_TYPE(a) == Py_TYPE(b))
+    return reads_.refuse("compares two numbers or strings by identity", at);
+  if (a == b || !is_tensor(a) || !is_tensor(b)) return;
+  const StandIn *of_a = stand_in_of(a), *of_b = stand_in_of(b);
   if (!of_a && !of_b) return;
   if (!of_a) std::swap(of_a, of_b), std::swap(a, b);
   PyObject* other = of_b ? of_b->original.get() : b;
-  if (of_a->original.get() == other) return refuse("is for two tensors that are the same object", at);
+  if (of_a->original.get() == other)
+    return reads_.refuse("asks whether two tensors are the same object, which they are,", at);
   distinct_.push_back({of_a->leaf, of_b ? std::optional(of_b->leaf) : std::nullopt, PyRef::borrow(of_b ? nullptr : b)});
 }
 
@@ -383,15 +505,13 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> r
   if (had_collector_) PyGC_Enable();
   had_collector_ = false;
   if (is_blind_) *unkept = "its code could not be watched while it ran";
-  if (!refusal_.empty() && guards_variables) {
-    raise(BP_ERROR_VALUE,
-          "%s: the function calls %s, and a graph would keep the first result. Fix: call it outside and give the result "
-          "as an argument, or compile with fullgraph=False, which runs such a function as it is",
-          transform_, refusal_.c_str());
+  if (!reads_.refusal().empty()) {
+    raise_refusal(transform_, reads_.refusal());
     return false;
   }
   if (!reads_.close({made_, used, reads, transform_, guards_variables}, guards, unkept)) return false;
   for (Guards::Distinct& distinct : distinct_) guards->add(std::move(distinct));
+  for (Guards::LeafAttribute& attribute : leaf_attributes_) guards->add(std::move(attribute));
   return true;
 }
 

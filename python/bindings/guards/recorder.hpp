@@ -5,6 +5,7 @@
 // interpreter lock.
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,6 +54,10 @@ class Recorder {
     bool is_watched = false, is_library = false;
     std::unordered_map<int, Instruction> instructions;
   };
+  struct StandIn {
+    PyRef traced, original;
+    size_t leaf;
+  };
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   int forward(PyFrameObject* frame, int what, PyObject* argument) const;
   Code& code_of(PyFrameObject* frame);
@@ -60,22 +65,24 @@ class Recorder {
   void note(PyFrameObject* frame);
   void note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
   void note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction);
-  void note_call_of(PyObject* callable, std::span<PyObject* const> arguments, const Reads::Storing& at);
+  void note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords, const Reads::Storing& at);
+  void note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at);
+  void note_class_pattern(const FrameStack& stack, int count);
   void note_truth(PyObject* object);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
-  void refuse(const std::string& what, const Reads::Storing& at);
+  bool is_made_now(PyObject* object);
+
+  const StandIn* stand_in_of(PyObject* traced) const;
 
   const char* transform_;
   Reads reads_;
   std::unordered_map<PyObject*, Code> codes_;
-  struct StandIn {
-    PyRef traced, original;
-    size_t leaf;
-  };
+  std::set<std::pair<PyObject*, PyTypeObject*>> entered_;  // functions, by the class of their first argument
   std::vector<StandIn> stand_ins_;
   std::vector<Guards::Distinct> distinct_;
   Reads::New before_, made_;
-  std::string refusal_;  // the first
+  std::vector<Guards::LeafAttribute> leaf_attributes_;
+  PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;

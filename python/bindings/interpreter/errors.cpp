@@ -125,6 +125,8 @@ PyObject* raise(bp_status code, const char* format, ...) noexcept {
 
 bool is_pending(bp_status code) noexcept { return PyErr_ExceptionMatches(class_of(code)) != 0; }
 
+bool is_backplane_error() noexcept { return g_base && PyErr_ExceptionMatches(g_base) != 0; }
+
 PyObject* as_bad_index() noexcept {
   if (!is_pending(BP_ERROR_DATA)) return nullptr;
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;

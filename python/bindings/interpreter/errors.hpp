@@ -35,6 +35,8 @@ PyRef found_kind(PyObject* object) noexcept;
 
 // Is the pending Python error of this status's class, or of one below it?
 bool is_pending(bp_status code) noexcept;
+// Is it one of this package's?
+bool is_backplane_error() noexcept;
 
 // The pending error of an op that takes positions alone as data is an IndexError too where it is about data.
 PyObject* as_bad_index() noexcept;

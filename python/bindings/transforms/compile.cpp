@@ -242,6 +242,7 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   if (!read_positions(donate, &options->run.donated)) return nullptr;
   if (!read_budget(budget, &options->run.memory_budget)) return nullptr;
   options->fullgraph = fullgraph != 0;
+  options->run.takes_back = !options->fullgraph;
   options->run.guards_variables = true;
   return make_transformed("compile", function, run_compiled, std::move(options));
 }

@@ -1,6 +1,7 @@
 #include "bindings/transforms/traced_call.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
@@ -46,6 +47,10 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
 }
 
 }  // namespace
+
+// The caller's own tensor is the result, as where the function is not traced. An array of another library became a
+// tensor, which is a new one.
+bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
 
 void note_grad_mode_read() { grad_mode_is_read = true; }
 
@@ -93,21 +98,39 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
     statics_[inputs.places[k]] = {};
     inputs_.push_back({t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}, {}});
     input_names_.push_back(input_name(inputs, inputs.places[k]));
+    input_is_tensor_.push_back(is_tensor(inputs.trees.leaves[inputs.places[k]].get()));
   }
 }
 
-bool TracedCall::keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name) {
+// `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
+bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs,
+                             std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
   if (!flatten_tree(returned, &leaves, &result_)) return false;
+  std::unordered_map<PyObject*, size_t> known;  // a result that is there already; held by `leaves`
   for (size_t i = 0; i < leaves.size(); ++i) {
-    PyRef& leaf = leaves[i];
-    if (is_tensor(leaf.get())) {
-      results->push_back(tensor_of(leaf.get()));
-      leaf = {};
-    } else if (!check_static_result(leaf.get(), leaf_path(result_, i, "the function's result"), name)) {
-      return false;
+    PyObject* leaf = leaves[i].get();
+    const auto is_it = [&](const PyRef& one) { return one.get() == leaf; };
+    const auto input = std::find_if(entered.begin(), entered.end(), is_it);
+    Result result;
+    if (is_tensor(leaf) && all_are_outputs) {
+      result.output = results->size();
+      results->push_back(tensor_of(leaf));
+    } else if (!is_tensor(leaf) || !is_transformed(tensor_of(leaf))) {
+      if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
+      result.constant = leaves[i];
+    } else if (input != entered.end() && returns_input(static_cast<size_t>(input - entered.begin()))) {
+      result.input = static_cast<size_t>(input - entered.begin());
+    } else {
+      const auto [at, is_new] = known.try_emplace(leaf, i);
+      if (is_new) {
+        result.output = results->size();
+        results->push_back(tensor_of(leaf));
+      } else {
+        result.same_as = at->second;
+      }
     }
-    result_statics_.push_back(std::move(leaf));
+    results_.push_back(std::move(result));
   }
   return true;
 }
@@ -188,14 +211,19 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     ~AfterFailure() {
       if (!recorder) return;
       recorder->stop();
-      recorder->reads().effects().take_back();
+      // What the function did before it raised an error of its own stays, as where it is not traced.
+      if (takes_back || is_backplane_error())
+        recorder->reads().effects().take_back();
+      else
+        recorder->reads().effects().take_back_tensors();
     }
-  } failure{&recorder};
+    bool takes_back;
+  } failure{&recorder, options.takes_back};
   for (size_t k = 0; k < entered.size(); ++k)
     recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder));
-    if (!returned || !traced->keep_result(returned.get(), &results, call.name)) return nullptr;
+    if (!returned || !traced->keep_result(returned.get(), entered, !options.guards_variables, &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   const std::vector<TensorRead> reads = scope.reads();
@@ -203,7 +231,8 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->constants_ = traced->graph_.constants();
   if (!recorder.close(traced->constants_, reads, options.guards_variables, &traced->guards_, &traced->unkept_))
     return nullptr;
-  for (const PyRef& leaf : traced->result_statics_) traced->result_is_new_.push_back(leaf && recorder.is_new(leaf.get()));
+  for (Result& result : traced->results_)
+    result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
   failure.recorder = nullptr;
   return traced;
@@ -296,24 +325,21 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
   }
   const int same = same_arguments(inputs, why);
   if (same != 1) return same;
-  if (!guards_.are_distinct([&](size_t i) { return inputs.trees.leaves[i].get(); })) {
-    if (why) *why = "two tensors that the function compares by identity are the same object now";
-    return 0;
-  }
+  if (!guards_.fit_leaves([&](size_t i) { return inputs.trees.leaves[i].get(); }, why)) return 0;
   const int guarded = guards_.fit(why);
   return guarded == 1 ? same_tensors(inputs, why) : guarded;
 }
 
-PyObject* TracedCall::result_of(std::vector<Tensor>& tensors) const {
-  if (result_.is_leaf() && !result_statics_[0]) return wrap_tensor(std::move(tensors[0]));
+PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& inputs) const {
+  if (result_.is_leaf() && results_[0].output) return wrap_tensor(std::move(tensors[0]));
   Leaves owned;
   InlineVector<PyObject*, 8> leaves;
-  size_t next = 0;
-  for (size_t i = 0; i < result_statics_.size(); ++i) {
-    const PyRef& constant = result_statics_[i];
-    PyRef leaf = !constant           ? PyRef::steal(wrap_tensor(std::move(tensors[next++])))
-                 : result_is_new_[i] ? renewed(constant.get())
-                                     : constant;
+  for (const Result& result : results_) {
+    PyRef leaf = result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
+                 : result.input   ? inputs.trees.leaves[inputs.places[*result.input]]
+                 : result.same_as ? PyRef::borrow(leaves[*result.same_as])
+                 : result.is_new  ? renewed(result.constant.get())
+                                  : result.constant;
     if (!leaf) return nullptr;
     leaves.push_back(leaf.get());
     owned.push_back(std::move(leaf));
@@ -349,7 +375,7 @@ PyObject* TracedCall::run_with(const Runnable& runnable, const CallInputs& input
   } else {
     results = runnable.call(tensors, states);
   }
-  return result_of(results);
+  return result_of(results, inputs);
 }
 
 PyObject* TracedCall::run(const CallInputs& inputs) const { return run_with(graph_, inputs); }
@@ -367,8 +393,9 @@ PyObject* TracedCall::run_transformed(const CallInputs& inputs) {
 }
 
 int TracedCall::traverse(visitproc visit, void* arg) const {
-  for (const auto* list : {&statics_, &result_statics_, &generators_})
+  for (const auto* list : {&statics_, &generators_})
     for (const PyRef& object : *list) Py_VISIT(object.get());
+  for (const Result& result : results_) Py_VISIT(result.constant.get());
   if (const int stop = guards_.traverse(visit, arg)) return stop;
   return effects_.traverse(visit, arg);
 }

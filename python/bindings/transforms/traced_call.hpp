@@ -37,6 +37,7 @@ class CallInputs {
 struct RunOptions {
   std::vector<Py_ssize_t> donated;  // positions of arguments whose tensors a run may overwrite
   std::optional<uint64_t> memory_budget;
+  bool takes_back = false;        // of an error of the function's own, all that it stored is taken back too
   bool guards_variables = false;  // another value of a variable that the function reads makes another kind of call
 };
 
@@ -93,7 +94,9 @@ class TracedCall {
   bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
   void keep_inputs(const CallInputs& inputs);
-  bool keep_result(PyObject* returned, std::vector<Tensor>* results, const char* name);
+  bool keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, std::vector<Tensor>* results,
+                   const char* name);
+  bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder);
   std::string leaf_name(size_t leaf) const;
@@ -101,7 +104,7 @@ class TracedCall {
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   bool same_sizes(const CallInputs& inputs, std::string* why) const;
-  PyObject* result_of(std::vector<Tensor>& tensors) const;
+  PyObject* result_of(std::vector<Tensor>& tensors, const CallInputs& inputs) const;
   template <class Runnable>
   PyObject* run_with(const Runnable& runnable, const CallInputs& inputs) const;
 
@@ -115,9 +118,17 @@ class TracedCall {
   std::string unkept_;          // why no other call may use the graph; empty: others may
   std::vector<Input> inputs_;
   std::vector<std::string> input_names_;
+  std::vector<bool> input_is_tensor_;  // and no array of another library
   Tree result_;
-  std::vector<PyRef> result_statics_;  // per leaf; empty: a tensor
-  std::vector<bool> result_is_new_;    // per leaf: each call gets one of its own
+  // A leaf of the result: one of these.
+  struct Result {
+    std::optional<size_t> output;   // of the graph
+    std::optional<size_t> input;    // the caller's own tensor
+    std::optional<size_t> same_as;  // another leaf
+    PyRef constant;
+    bool is_new = false;  // each call gets a constant of its own
+  };
+  std::vector<Result> results_;
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
   size_t n_traces_ = 1;

@@ -45,8 +45,10 @@ std::string TracedCall::other_result(const TracedCall& other) const {
     PyErr_Clear();
     return "the function returns another structure";
   }
-  for (size_t i = 0; i < result_statics_.size(); ++i) {
-    PyObject *own = result_statics_[i].get(), *found = other.result_statics_[i].get();
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (results_[i].input != other.results_[i].input || results_[i].same_as != other.results_[i].same_as)
+      return "the function returns another one of its arguments";
+    PyObject *own = results_[i].constant.get(), *found = other.results_[i].constant.get();
     if (!own && !found) continue;
     if (own && found && same_static(own, found) == 1) continue;
     PyErr_Clear();
