@@ -47,11 +47,11 @@ def test_thread_that_waits_for_the_trace(run):
     def body(x):
         y = x * o.s
         inside.set()
-        changed.wait(5)
+        changed.wait(1)
         return y
 
     def other():
-        inside.wait(5)
+        inside.wait(1)
         o.s = 3.0
         changed.set()
 
@@ -72,11 +72,11 @@ def test_thread_that_changes_a_list_during_the_trace(run):
     def body(x):
         y = x * held[0] + len(held)
         inside.set()
-        changed.wait(5)
+        changed.wait(1)
         return y
 
     def other():
-        inside.wait(5)
+        inside.wait(1)
         held[:] = [3.0, 1.0]
         changed.set()
 
@@ -186,6 +186,7 @@ def test_counter_of_calls_at_once(run):
         return x * 2
 
     f = run(body)
+    yield f(X)
 
     def call():
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Kinds of staleness: lists, tuples, deques, buffers, strings, and weak references, read in every way."""
+"""Kinds of staleness: lists, tuples, deques and strings, read in every way."""
 
 import array
 import bisect
@@ -11,9 +11,6 @@ import itertools
 import json
 import math
 import statistics
-import struct
-import types
-import weakref
 
 import backplane as bp
 from staleness_kinds import GUARDED, X, kind
@@ -59,6 +56,7 @@ READS = {
     "asarray": lambda a: bp.asarray(a).sum(),
     "stack": lambda a: bp.stack([bp.asarray(v) for v in a]).sum(),
 }
+
 # Other sequences of numbers that change.
 MAKES = {
     "deque": collections.deque,
@@ -185,54 +183,6 @@ def test_identity_of_equal_strings(run):
     f = run(lambda x: x * (2.0 if name is one else 3.0))
     for name in (one, other, one):
         yield f(X)
-
-
-@kind(GUARDED)
-def test_bytes(run):
-    f = run(lambda x: x * held[0] + len(held) + struct.unpack("<H", held[:2])[0])
-    for held in (b"ab", b"bb", bytes(bytearray(b"abc"))):
-        yield f(X)
-
-
-@kind
-def test_structure_of_ctypes(run):
-    class Pair(ctypes.Structure):
-        _fields_ = [("a", ctypes.c_double), ("b", ctypes.c_int)]
-
-    p = Pair(2.0, 1)
-    f = run(lambda x: x * p.a + p.b)
-    for p.a, p.b in ((2.0, 1), (3.0, 1), (3.0, 2)):
-        yield f(X)
-
-
-@kind
-def test_number_of_ctypes(run):
-    c = ctypes.c_double(2.0)
-    pointer = ctypes.pointer(c)
-    f, g = run(lambda x: x * c.value), run(lambda x: x * pointer.contents.value + pointer[0])
-    for c.value in (2.0, 3.0):
-        yield f(X), g(X)
-
-
-@kind
-def test_unpacked_buffer(run):
-    held = bytearray(struct.pack("<d", 2.0))
-    f = run(lambda x: x * struct.unpack_from("<d", held)[0] + int.from_bytes(held, "little") % 7)
-    yield f(X)
-    struct.pack_into("<d", held, 0, 3.0)
-    yield f(X)
-
-
-@kind
-def test_object_behind_a_weak_reference(run):
-    o = type("A", (), {})()
-    o.s = 2.0
-    reference, proxy = weakref.ref(o), weakref.proxy(o)
-    f, g = run(lambda x: x * (reference().s if reference() else 1.0)), run(lambda x: x * proxy.s)
-    for o.s in (2.0, 3.0):
-        yield f(X), g(X)
-    del proxy, o
-    yield f(X)
 
 
 @kind(GUARDED)

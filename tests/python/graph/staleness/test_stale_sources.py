@@ -6,6 +6,7 @@ Where values cannot be equal in two runs, a program yields how they relate to ea
 import datetime
 import io
 import itertools
+import operator
 import os
 import random
 import secrets
@@ -29,6 +30,15 @@ RANDOM = {
     "np.random permutation": lambda: float(np.random.permutation(100)[0]),
 }
 
+# A generator from outside, a draw from it, and where it stands.
+GENERATORS = {
+    "Random": (lambda: random.Random(3), lambda g: g.random(), lambda g: g.getstate()[1][-1]),
+    "shuffle of Random": (lambda: random.Random(3), lambda g: (lambda a: (g.shuffle(a), a[0])[1])(list(range(9))), lambda g: g.getstate()[1][-1]),
+    "RandomState": (lambda: np.random.RandomState(3), lambda g: g.rand(), lambda g: g.get_state()[2]),
+    "Generator": (lambda: np.random.default_rng(3), lambda g: g.normal(), lambda g: g.bit_generator.state["state"]["state"]),
+    "Generator of an array": (lambda: np.random.default_rng(3), lambda g: g.normal(size=3), lambda g: g.bit_generator.state["state"]["state"]),
+    "method": (lambda: random.Random(3), lambda g: (lambda draw: draw())(g.random), lambda g: g.getstate()[1][-1]),
+}
 # What is never the same twice.
 FRESH = {
     "urandom": lambda: int.from_bytes(os.urandom(6), "little"),
@@ -82,7 +92,7 @@ ITERATORS = {
 
 
 def pytest_generate_tests(metafunc):
-    for name, table in (("draw", RANDOM), ("fresh", FRESH), ("clock", CLOCKS), ("iterator", ITERATORS)):
+    for name, table in (("draw", RANDOM), ("generator", GENERATORS), ("fresh", FRESH), ("clock", CLOCKS), ("iterator", ITERATORS)):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, table)
 
@@ -91,18 +101,18 @@ def pytest_generate_tests(metafunc):
 def test_random_numbers_of_others(run, draw):
     random.seed(3)
     np.random.seed(3)
-    f = run(lambda x: x * RANDOM[draw]())
+    f = run(lambda x: x * RANDOM[draw](), state=lambda: (random.getstate()[1][-1], np.random.get_state()[2]))
     for _ in range(3):
         yield f(X)
 
 
 @kind
-def test_random_generators_of_others(run):
-    r, legacy, g = random.Random(3), np.random.RandomState(3), np.random.default_rng(3)
-    functions = [run(lambda x: x * r.random()), run(lambda x: x * legacy.rand()), run(lambda x: x + g.normal(size=3))]
-    for f in functions:
-        for _ in range(3):
-            yield f(X)
+def test_random_generator_of_others(run, generator):
+    make, take, look = GENERATORS[generator]
+    g = make()
+    f = run(lambda x: x * take(g), state=lambda: look(g))
+    for _ in range(3):
+        yield f(X)
 
 
 @kind
@@ -151,7 +161,7 @@ def test_clock(run, clock):
 def test_iterator_from_outside(run, iterator):
     make, take = ITERATORS[iterator]
     source = make()
-    f = run(lambda x: x * take(source))
+    f = run(lambda x: x * take(source), state=lambda: (operator.length_hint(source, -1), repr(source) if isinstance(source, itertools.count) else ""))
     for _ in range(3):
         try:
             yield f(X)
