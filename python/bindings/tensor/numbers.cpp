@@ -11,7 +11,7 @@
 namespace backplane::python {
 namespace {
 
-bp_device device_of(PyObject* tensor) noexcept { return {handle_of(tensor)->backend, handle_of(tensor)->ordinal}; }
+bp_device operand_device(PyObject* tensor) noexcept { return {handle_of(tensor)->backend, handle_of(tensor)->ordinal}; }
 
 // Does the op compare, and the operand is an int of more than 64 bits, which is then read?
 [[gnu::cold]] bool compares_with(OpHandle op, PyObject* operand, bp_value* value) noexcept {
@@ -94,7 +94,7 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept;
   PyObject* tensor = other == left ? right : left;
   if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other))
     return not_ours(slot, op, other, is_tensor(tensor) && other == right);
-  const PyRef made = array_operand(op, other, device_of(tensor));
+  const PyRef made = array_operand(op, other, operand_device(tensor));
   if (!made) return nullptr;
   return other == left ? binary(slot, made.get(), right) : binary(slot, left, made.get());
 }
@@ -157,7 +157,7 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]] {
     if (read < 0) return unreadable(op);
     if (!is_operand_array(slot, other)) return not_ours(slot, op, other, true);
-    const PyRef made = array_operand(op, other, device_of(self));
+    const PyRef made = array_operand(op, other, operand_device(self));
     return made ? inplace(slot, self, made.get()) : nullptr;
   }
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
