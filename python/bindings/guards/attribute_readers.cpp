@@ -95,6 +95,13 @@ void note_attribute_readers(PyObject* function, const std::string& name, const s
   for (PyObject* argument : arguments) found.add(argument);
   if (reads_all)
     for (const PyRef& object : found.objects) reads.all_attributes(object.get());
+  if (name == "reduce") {  // each of what the one before it gives
+    std::string chain;
+    for (const PyRef& part : found.names)
+      if (const char* text = PyUnicode_AsUTF8(part.get())) chain += (chain.empty() ? "" : ".") + std::string(text);
+    for (const PyRef& object : found.objects) read_chain(object.get(), chain, reads);
+    return PyErr_Clear();
+  }
   size_t pairs = 0;
   for (const PyRef& object : found.objects)
     for (const PyRef& chain : found.names) {

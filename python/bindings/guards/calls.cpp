@@ -28,16 +28,17 @@ PyRef word(const char* text) { return PyRef::steal(PyUnicode_InternFromString(te
 
 bool note_attribute_function(string_view name, Arguments arguments, Reads& reads, const Reads::Storing& at) {
   const auto is_name = [&](size_t i) { return arguments.size() > i && PyUnicode_Check(arguments[i]); };
+  const bool plainly = name.starts_with("__");
   if (is_one_of(name, {"getattr", "hasattr", "__getattribute__"}) && is_name(1)) {
-    reads.attribute(arguments[0], arguments[1]);
+    reads.attribute(arguments[0], arguments[1], plainly);
     return true;
   }
   if (is_one_of(name, {"setattr", "__setattr__"}) && is_name(1) && arguments.size() > 2) {
-    reads.stores_attribute(arguments[0], arguments[1], arguments[2], at);
+    reads.stores_attribute(arguments[0], arguments[1], arguments[2], at, plainly);
     return true;
   }
   if (is_one_of(name, {"delattr", "__delattr__"}) && is_name(1)) {
-    reads.stores_attribute(arguments[0], arguments[1], nullptr, at);
+    reads.stores_attribute(arguments[0], arguments[1], nullptr, at, plainly);
     return true;
   }
   if (name == "vars" && arguments.size() == 1) {
@@ -51,24 +52,24 @@ bool note_attribute_function(string_view name, Arguments arguments, Reads& reads
   // What these say of an object stays as it is, or shows where it is used.
   return is_one_of(name, {"isinstance", "issubclass", "type", "callable", "super", "globals", "locals", "object",
                           "property", "classmethod", "staticmethod", "print", "__build_class__", "__init_subclass__",
-                          "__new__", "_getframe", "__set_name__"});
+                          "__new__", "_getframe", "__set_name__", "__init__"});
 }
 
 bool note_item_function(string_view name, Arguments arguments, Reads& reads, const Reads::Storing& at) {
   if (arguments.size() < 2) return false;
-  PyObject *container = behind_proxy(arguments[0]), *key = arguments[1];
+  PyObject *container = arguments[0], *key = arguments[1];
   const bool gets = is_one_of(name, {"__getitem__", "getitem", "__contains__"});
-  if (gets || (name == "get" && PyDict_Check(container))) {
-    reads.subscript(container, key);
-    if (name == "__contains__" && !PyDict_Check(container)) reads.content(container);
+  if (gets || (name == "get" && PyDict_Check(behind_proxy(container)))) {
+    reads.subscript(container, key, name.starts_with("__"));
+    if (name == "__contains__" && !PyDict_Check(behind_proxy(container))) reads.content(container);
     return true;
   }
   if (is_one_of(name, {"__setitem__", "setitem"}) && arguments.size() > 2) {
-    reads.stores_entry(container, key, arguments[2], at);
+    reads.stores_entry(container, key, arguments[2], at, name.starts_with("__"));
     return true;
   }
   if (is_one_of(name, {"__delitem__", "delitem"})) {
-    reads.stores_entry(container, key, nullptr, at);
+    reads.stores_entry(container, key, nullptr, at, name.starts_with("__"));
     return true;
   }
   return false;
@@ -128,7 +129,7 @@ void note_handed_on(Arguments arguments, Reads& reads) {
 void note_arguments(Arguments arguments, Reads& reads, const Reads::Storing& at) {
   for (PyObject* argument : arguments) {
     reads.content(argument);
-    if (PyIter_Check(argument) && !is_tensor(argument))
+    if (PyIter_Check(argument) && !is_tensor(argument) && !is_for_messages(argument))
       reads.uses_up(argument, "takes elements of an iterator from outside", at);
   }
   note_handed_on(arguments, reads);
@@ -178,6 +179,14 @@ bool note_context_variable(string_view name, PyObject* self, Reads& reads) {
   return true;
 }
 
+void note_print(const SeenCall& call, Reads& reads, const Reads::Storing& at) {
+  for (Py_ssize_t i = 0, count = call.keywords ? PyTuple_GET_SIZE(call.keywords) : 0; i < count; ++i) {
+    PyObject* file = call.arguments[call.arguments.size() - static_cast<size_t>(count - i)];
+    const bool is_file = PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.keywords, i), "file") == 0;
+    if (is_file && file != Py_None && !is_for_messages(file)) reads.uses_up(file, "prints into an object from outside", at);
+  }
+}
+
 void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Reads& reads, const Reads::Storing& at) {
   const std::string name = text_of_attribute(function, "__name__"), module = text_of_attribute(function, "__module__");
   const Arguments all = call.arguments;
@@ -185,6 +194,8 @@ void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Read
   if (const std::string what = changing_call(function, self, name, reads, at); !what.empty())
     return reads.refuse("calls " + name + "(), which " + what + ",", at);
   if (self && note_context_variable(name, self, reads)) return;
+  if (self && is_named(self, "functools._lru_cache_wrapper")) return reads.cache(self, true, at);
+  if (name == "print") note_print(call, reads, at);
   const Arguments own = self && !all.empty() && PyCFunction_Check(function) ? all.subspan(1) : all;
   note_hidden(function, name, module, own, reads);
   if (name == "iter" || name == "__iter__") {
@@ -196,6 +207,14 @@ void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Read
     return;
   note_attribute_readers(function, name, module, all, reads);
   note_arguments(all, reads, at);
+}
+
+// Is the function what its class gives under its name, as a method before it is bound?
+bool is_method_of(PyObject* object, PyObject* function) {
+  if (Py_IS_TYPE(function, &PyMethodDescr_Type) || is_named(function, "wrapper_descriptor")) return true;
+  const PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__name__"));
+  PyErr_Clear();
+  return name && PyUnicode_Check(name.get()) && _PyType_Lookup(Py_TYPE(object), name.get()) == function;
 }
 
 void note_class(PyObject* type, const SeenCall& call, Reads& reads, const Reads::Storing& at) {
@@ -228,7 +247,7 @@ void note_call(SeenCall call, Reads& reads, const Reads::Storing& at) {
     return;
   }
   if (is_named(function, "functools._lru_cache_wrapper")) {
-    reads.cache(function);
+    reads.cache(function, false, at);
     return note_arguments(call.arguments, reads, at);
   }
   if (PyType_Check(function)) return note_class(function, call, reads, at);
@@ -243,8 +262,8 @@ void note_call(SeenCall call, Reads& reads, const Reads::Storing& at) {
     of_wrapper = PyRef::steal(PyObject_GetAttrString(function, "__self__"));
     PyErr_Clear();
     if (of_wrapper) call.arguments.insert(call.arguments.begin(), of_wrapper.get());
-  } else if (Py_IS_TYPE(function, &PyMethodDescr_Type) || is_named(function, "wrapper_descriptor")) {
-    if (!call.arguments.empty()) self = call.arguments[0];
+  } else if (!self && !call.arguments.empty() && is_method_of(call.arguments[0], function)) {
+    self = call.arguments[0];
   }
   note_function_of_c(function, call, self, reads, at);
 }

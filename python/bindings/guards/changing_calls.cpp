@@ -28,6 +28,8 @@ constexpr Changing kChanging[] = {
     {"_queue", "takes from a queue", {}},
     {"_uuid", "makes an identifier that is new each time", {}},
     {"resource", "asks the operating system", {}},
+    {"mmap", "reads a file", {}},
+    {"gc", "asks the garbage collector", {"collect", "freeze"}},
 };
 
 // Single functions, wherever they are defined.
@@ -39,13 +41,15 @@ constexpr std::pair<string_view, string_view> kChangingNames[] = {
     {"io.open_code", "opens a file"},
     {"_thread.start_new_thread", "starts a thread, whose code is not looked at"},
     {"_thread.start_joinable_thread", "starts a thread, whose code is not looked at"},
+    {"_thread.stack_size", "asks for a setting of threads"},
     {"sys.getrefcount", "counts references"},
     {"sys._current_frames", "looks at other threads"},
+    {"sys._getframe", "looks at the frames of callers"},
 };
 
 constexpr string_view kAskedAgain[] = {"_abc_instancecheck", "_abc_subclasscheck", "__subclasses__",
                                        "get_ident",          "getrecursionlimit",  "getswitchinterval",
-                                       "localeconv",         "isenabled",          "getcontext",
+                                       "localeconv",         "setlocale",          "getcontext",
                                        "get_int_max_str_digits"};
 
 bool is_clock_of_datetime(PyObject* function, string_view name) {
@@ -54,19 +58,17 @@ bool is_clock_of_datetime(PyObject* function, string_view name) {
   return self && PyType_Check(self) && text_of_attribute(self, "__module__") == "datetime";
 }
 
+// "_sqlite3" has the classes of "sqlite3".
+bool is_module_of(string_view module, string_view of_class) {
+  return !of_class.empty() && (of_class == module || (module.starts_with('_') && of_class == module.substr(1)));
+}
+
 // A generator of random numbers, by its class and its bases.
 bool is_random_state(PyObject* self) {
   for (const PyTypeObject* type = Py_TYPE(self); type; type = type->tp_base) {
     const string_view name = type->tp_name;
     if (name == "_random.Random" || name.starts_with("numpy.random.")) return true;
   }
-  return false;
-}
-
-// What is printed is a message of the trace.
-bool is_for_messages(PyObject* file) {
-  for (const char* name : {"stdout", "stderr"})
-    if (PySys_GetObject(name) == file) return true;
   return false;
 }
 
@@ -89,14 +91,23 @@ std::string changing_call(PyObject* function, PyObject* self, const std::string&
   if (is_clock_of_datetime(function, name)) return "reads a clock";
   const std::string module = text_of_attribute(function, "__module__"), whole = module + "." + name;
   for (const auto& [known, what] : kChangingNames)
-    if (whole == known) return std::string(what);
+    if (whole == known && !(name == "_getframe" && at.by_library)) return std::string(what);
+  const bool is_method = self && !PyModule_Check(self);
+  const std::string of_self = is_method ? text_of_attribute(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__module__") : "";
   for (const Changing& one : kChanging)
-    if (module == one.module && std::find(one.harmless.begin(), one.harmless.end(), name) == one.harmless.end())
+    if ((module == one.module || is_module_of(one.module, of_self)) &&
+        std::find(one.harmless.begin(), one.harmless.end(), name) == one.harmless.end())
       return std::string(one.what);
-  if (!self || PyModule_Check(self)) return "";
+  if (!is_method) return "";
   if (is_random_state(self)) reads.uses_up(self, "draws from a random generator from outside", at);
   if (is_file(self)) return "reads or writes a file";
   return "";
+}
+
+bool is_for_messages(PyObject* file) {
+  for (const char* name : {"stdout", "stderr"})
+    if (PySys_GetObject(name) == file) return true;
+  return false;
 }
 
 bool is_asked_again(const std::string& name) {

@@ -17,6 +17,9 @@ std::string text_of_attribute(PyObject* object, const char* name);
 std::string changing_call(PyObject* function, PyObject* self, const std::string& name, Reads& reads,
                           const Reads::Storing& at);
 
+// What is written to standard output is a message of the trace.
+bool is_for_messages(PyObject* file);
+
 // Is it one whose result hangs on something hidden that is cheap to ask again, as the current thread's number?
 bool is_asked_again(const std::string& name);
 

@@ -74,13 +74,30 @@ void Effects::take_back() {
 }
 
 void Effects::take_back_tensors() {
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
   const bool any = std::any_of(effects_.begin(), effects_.end(), [](const Effect& effect) {
     return effect.arguments && leads_to_traced(effect.arguments.get());
   });
+  PyErr_Restore(type, value, trail);
   if (any) take_back();
 }
 
 PyRef renewed(PyObject* value) {
+  if (PyFunction_Check(value)) {  // which deepcopy leaves as it is
+    auto* const function = reinterpret_cast<PyFunctionObject*>(value);
+    PyRef copy = PyRef::steal(PyFunction_NewWithQualName(PyFunction_GetCode(value), PyFunction_GetGlobals(value),
+                                                         function->func_qualname));
+    if (!copy) return {};
+    if (PyObject* cells = PyFunction_GetClosure(value)) PyFunction_SetClosure(copy.get(), cells);
+    if (PyObject* defaults = PyFunction_GetDefaults(value)) PyFunction_SetDefaults(copy.get(), defaults);
+    for (const char* name : {"__kwdefaults__", "__dict__", "__doc__"}) {
+      const PyRef part = PyRef::steal(PyObject_GetAttrString(value, name));
+      if (part && part.get() != Py_None) PyObject_SetAttrString(copy.get(), name, part.get());
+    }
+    PyErr_Clear();
+    return copy;
+  }
   const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
   return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "(O)", value) : nullptr);
 }

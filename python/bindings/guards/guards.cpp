@@ -38,6 +38,12 @@ bool same_list(PyObject* list, PyObject* const* found, Py_ssize_t count) {
   return true;
 }
 
+// A list that a function makes anew at each call.
+bool same_lists(PyObject* own, PyObject* found) {
+  return PyList_CheckExact(own) && PyList_CheckExact(found) &&
+         same_list(own, PySequence_Fast_ITEMS(found), PyList_GET_SIZE(found));
+}
+
 // A dict, a list and a tuple are read in place: a copy would touch every object that they hold.
 bool holds_content(PyObject* content, PyObject* holder) {
   if (PyObject* dict = PyDict_Check(holder) ? holder : viewed_dict(holder); dict && !is_ordered(dict)) {
@@ -87,11 +93,8 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
       return PyRef::borrow(PyCell_GET(holder));
     case Guard::kResult:
       return PyRef::steal(PyObject_CallObject(holder, key));
-    case Guard::kCache: {
-      const PyRef info = PyRef::steal(PyObject_CallMethod(holder, "cache_info", nullptr));
-      return info ? PyRef::steal(PyTuple_Pack(2, PyTuple_GET_ITEM(info.get(), 1), PyTuple_GET_ITEM(info.get(), 3)))
-                  : PyRef{};
-    }
+    case Guard::kCache:
+      return cache_counts(holder);
     case Guard::kGeneric: {
       PyRef value = PyRef::steal(PyObject_GetAttr(holder, key));
       if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
@@ -142,7 +145,8 @@ int fit_item(const Guard& guard, const GuardItem& item, std::string* why) {
   if (item.tensor || is_one)
     same = item.tensor && is_one && item.tensor->accepts(BorrowedTensor(found.get()).get());
   else
-    same = found.get() == item.value.get() || (found && item.value && same_value(item.value.get(), found.get()));
+    same = found.get() == item.value.get() || (found && item.value && same_value(item.value.get(), found.get())) ||
+           (guard.kind == Guard::kResult && found && item.value && same_lists(item.value.get(), found.get()));
   if (!same && why) *why = place_of(guard, item.key.get()) + difference(item, found.get());
   return same;
 }
@@ -271,6 +275,12 @@ PyRef copied_function(PyObject* function) {
                                 or_none(PyFunction_GetKwDefaults(function))));
   PyErr_Clear();
   return parts;
+}
+
+PyRef cache_counts(PyObject* cached_function) {
+  const PyRef info = PyRef::steal(PyObject_CallMethod(cached_function, "cache_info", nullptr));
+  return info ? PyRef::steal(PyTuple_Pack(2, PyTuple_GET_ITEM(info.get(), 1), PyTuple_GET_ITEM(info.get(), 3)))
+              : PyRef{};
 }
 
 bool still_holds(const Guard& guard) { return fit_guard(guard, nullptr) == 1; }

@@ -123,6 +123,8 @@ class Guards {
 PyRef copied_content(PyObject* container);
 PyRef copied_bytes(PyObject* buffer);
 PyRef copied_function(PyObject* function);
+// How many results a function of functools.lru_cache has computed, and how many it keeps.
+PyRef cache_counts(PyObject* cached_function);
 // Does the object hold what it held when it was read?
 bool still_holds(const Guard& guard);
 // Containers, of which kContent guards speak.

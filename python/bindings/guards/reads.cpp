@@ -6,6 +6,7 @@
 #include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
+#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -28,10 +29,12 @@ PyRef normal_position(PyObject* sequence, PyObject* key) {
 
 // ---- names -----------------------------------------------------------------------------------------------------
 
-void Reads::name(PyObject* object, std::string path, bool of_argument) {
+void Reads::name(PyObject* object, std::string path, bool of_argument, PyObject* parent) {
   if (is_tensor(object)) tensors_.insert(object);
   if (is_plain_value(object) || is_tensor(object)) return;
-  names_.try_emplace(object, Named{PyRef::borrow(object), std::move(path), of_argument});
+  const bool was_untracked = PyObject_IS_GC(object) && !PyObject_GC_IsTracked(object);
+  names_.try_emplace(object, Named{PyRef::borrow(object), std::move(path), of_argument, PyRef::borrow(parent),
+                                   was_untracked});
   if (has_bytes(object)) buffers_.insert(object);
 }
 
@@ -46,8 +49,8 @@ std::string Reads::path_of(PyObject* object) const {
   return std::string("a ") + Py_TYPE(object)->tp_name;
 }
 
-void Reads::reach(PyObject* value, const std::string& path, bool of_argument) {
-  if (value) name(value, path, of_argument);
+void Reads::reach(PyObject* value, const std::string& path, bool of_argument, PyObject* parent) {
+  if (value) name(value, path, of_argument, parent);
 }
 
 // ---- places ----------------------------------------------------------------------------------------------------
@@ -76,8 +79,9 @@ void Reads::note(Place& place, PyObject* key, PyObject* value) {
   if (value && is_tensor(value)) item.tensor.emplace();  // filled in when the graph is known
   const std::string path = place_of(place.guard, key);
   const bool of_argument = place.guard.of_argument;
+  const PyRef parent = place.guard.owner ? place.guard.owner : place.guard.holder;
   place.guard.items.push_back(std::move(item));
-  reach(value, path, of_argument);  // `place` may move
+  reach(value, path, of_argument, parent.get());  // `place` may move
 }
 
 bool Reads::is_changed(PyObject* container) const {
@@ -113,6 +117,7 @@ PyRef Reads::dict_of(PyObject* object) {
 
 void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
   if (!PyDict_Check(globals)) return;
+  this->name(globals, "globals", false);
   PyObject* value = PyDict_GetItemWithError(globals, name);
   PyErr_Clear();
   Place& own = place(Guard::kEntries, globals);
@@ -120,6 +125,7 @@ void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
   own.guard.path = "global ";
   if (is_first(own, name)) note(own, name, value);
   if (value || !builtins || !PyDict_Check(builtins)) return;
+  this->name(builtins, "builtins", false);
   Place& of_builtins = place(Guard::kEntries, builtins);
   of_builtins.guard.of_variable = true;
   of_builtins.guard.path = "builtin ";
@@ -176,18 +182,24 @@ void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
   note(own, key, value.get());
 }
 
-void Reads::attribute(PyObject* object, PyObject* name) {
+void Reads::attribute(PyObject* object, PyObject* name, bool plainly) {
+  if (is_numpy_array(object) && PyUnicode_CompareWithASCIIString(name, "flags") == 0 && was_there(object))
+    keep_none("it reads the flags of an array");
   if (is_tensor(object) || is_of_this_package(Py_TYPE(object))) return;
   PyTypeObject* type = Py_TYPE(object);
-  if (PyMethod_Check(object)) return attribute(PyMethod_GET_FUNCTION(object), name);
+  if (PyMethod_Check(object)) return attribute(PyMethod_GET_FUNCTION(object), name, plainly);
   if (PyType_Check(object)) {
     of_class(type, name);
     PyObject* of_meta = _PyType_Lookup(type, name);
-    if (!of_meta || !Py_TYPE(of_meta)->tp_descr_set) of_class(reinterpret_cast<PyTypeObject*>(object), name);
+    if (!of_meta || !Py_TYPE(of_meta)->tp_descr_set)
+      of_class(reinterpret_cast<PyTypeObject*>(object), name);
+    else if (!is_python_descriptor(of_meta) && PyUnicode_CompareWithASCIIString(name, "__dict__") != 0)
+      generic(Guard::kGeneric, object, name);
     return;
   }
   if (PyModule_Check(object)) {
     const PyRef dict = dict_of(object);
+    if (dict) this->name(dict.get(), path_of(object), false);
     PyObject* found = dict ? PyDict_GetItem(dict.get(), name) : nullptr;
     // This package fills itself when it is asked.
     const char* module = PyModule_GetName(object);
@@ -202,8 +214,8 @@ void Reads::attribute(PyObject* object, PyObject* name) {
     const PyRef word = PyRef::steal(PyUnicode_InternFromString(method));
     if (word) of_class(type, word.get());
   }
-  if (has_python_method(type, "__getattribute__")) return;
-  if (type->tp_getattro != PyObject_GenericGetAttr && !has_python_method(type, "__getattr__"))
+  if (!plainly && has_python_method(type, "__getattribute__")) return;
+  if (!plainly && type->tp_getattro != PyObject_GenericGetAttr && !has_python_method(type, "__getattr__"))
     return generic(Guard::kGeneric, object, name);
   if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
     if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) return static_cast<void>(dict_of(object));
@@ -228,7 +240,9 @@ void Reads::all_attributes(PyObject* object) {
     const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(object)->tp_mro);
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
       auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), i));
-      if (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) content(base->tp_dict);
+      if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+      name(base->tp_dict, path_of(reinterpret_cast<PyObject*>(base)), false);
+      content(base->tp_dict);
     }
     return;
   }
@@ -236,12 +250,23 @@ void Reads::all_attributes(PyObject* object) {
     name_as(dict.get(), object);
     content(dict.get());
   }
+  if (is_instance(object)) all_attributes(reinterpret_cast<PyObject*>(Py_TYPE(object)));
 }
 
-void Reads::subscript(PyObject* container, PyObject* key) {
-  container = behind_proxy(container);
+// What a proxy shows was there, and what a view shows, where the view was.
+PyObject* Reads::shown_by(PyObject* object) {
+  PyObject* shown = behind_proxy(object);
+  if (shown != object) name(shown, path_of(object), false);
+  PyObject* dict = viewed_dict(shown);
+  if (dict && names_.count(shown) > 0) name(dict, path_of(shown), false);
+  return dict ? dict : shown;
+}
+
+void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
+  container = shown_by(container);
   if (is_tensor(container) || PyType_Check(container) || is_plain_value(container) ||
-      is_of_this_package(Py_TYPE(container)) || has_python_method(Py_TYPE(container), "__getitem__"))
+      is_of_this_package(Py_TYPE(container)) ||
+      (!plainly && has_python_method(Py_TYPE(container), "__getitem__")))
     return;
   if (PyDict_Check(container)) {
     if (is_named(container, "collections.defaultdict") && PyDict_Contains(container, key) == 0) {
@@ -269,12 +294,16 @@ void Reads::subscript(PyObject* container, PyObject* key) {
 
 void Reads::content(PyObject* object) {
   if (is_plain_value(object) || is_tensor(object)) return;
-  object = behind_proxy(object);
-  if (PyObject* dict = viewed_dict(object)) return content(dict);
+  object = shown_by(object);
   if (PyTuple_Check(object)) {  // cannot change, but what it holds can
     if (!tuples_.insert(object).second) return;
     held_.push_back(PyRef::borrow(object));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) content(PyTuple_GET_ITEM(object, i));
+    const bool was_read = names_.count(object) > 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      PyObject* element = PyTuple_GET_ITEM(object, i);
+      if (was_read) reach(element, path_of(object) + "[" + std::to_string(i) + "]", false, object);
+      content(element);
+    }
     return;
   }
   if (has_bytes(object)) {
@@ -295,7 +324,7 @@ void Reads::content(PyObject* object) {
   for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) {  // `own` may move
     PyObject* element = PyList_GET_ITEM(all.get(), i);
     if (is_plain_value(element)) continue;
-    reach(element, path + "[" + std::to_string(i) + "]", of_argument);
+    reach(element, path + "[" + std::to_string(i) + "]", of_argument, object);
     content(element);
   }
 }
@@ -306,18 +335,21 @@ void Reads::function(PyObject* function) {
   own.is_read = true;
   own.guard.content = copied_function(function);
   own.guard.path = "function " + path_of(function);
-  if (PyObject* words = PyFunction_GetKwDefaults(function)) content(words);
+  const std::string path = own.guard.path;
+  PyObject *words = PyFunction_GetKwDefaults(function), *defaults = PyFunction_GetDefaults(function);
+  for (Py_ssize_t i = 0; defaults && i < PyTuple_GET_SIZE(defaults); ++i)
+    reach(PyTuple_GET_ITEM(defaults, i), path + ": a default", false, function);
+  if (!words) return;
+  reach(words, path + ": keyword defaults", false, function);
+  content(words);
 }
 
 void Reads::uses_up(PyObject* object, const char* what, const Storing& at) {
   // A class of Python shows what its __next__ does; what no collector knows (iterators of ranges) is of no account.
   if (!PyObject_IS_GC(object) || has_python_method(Py_TYPE(object), "__next__")) return;
   if (!known_used_up_.insert(object).second) return;
-  used_up_.push_back({PyRef::borrow(object), what, at.line()});
-  // A loop makes its iterator over a list or a dict: whether it did is asked at the end. Others are asked before they
-  // move on.
-  const std::string_view type = Py_TYPE(object)->tp_name;
-  if (!type.ends_with("iterator") && !is_made_now_(object)) refuse(std::string(what) + " (" + path_of(object) + ")", at);
+  held_.push_back(PyRef::borrow(object));
+  if (!is_made_now_(object)) refuse(std::string(what) + " (" + path_of(object) + ")", at);
 }
 
 void Reads::refuse(std::string what, const Storing& at) {
@@ -332,9 +364,23 @@ void Reads::result(PyObject* function, PyObject* arguments) {
   if (value) note(own, arguments, value.get());
 }
 
-void Reads::cache(PyObject* cached_function) {
-  const auto is_it = [&](const PyRef& known) { return known.get() == cached_function; };
-  if (std::none_of(caches_.begin(), caches_.end(), is_it)) caches_.push_back(PyRef::borrow(cached_function));
+void Reads::cache(PyObject* cached_function, bool is_asked, const Storing& at) {
+  const auto is_it = [&](const Cache& known) { return known.function.get() == cached_function; };
+  if (std::any_of(caches_.begin(), caches_.end(), is_it)) return;
+  caches_.push_back({PyRef::borrow(cached_function), is_asked ? cache_counts(cached_function) : PyRef{}, at.line()});
+}
+
+void Reads::name_copy(PyObject* container, const std::string& path) {
+  if (PyDict_CheckExact(container) || PyList_CheckExact(container)) {
+    copies_.insert(container);
+    held_.push_back(PyRef::borrow(container));
+    name(container, path, false);
+  }
+  const PyRef content = PyTuple_Check(container) || PyList_CheckExact(container) || PyDict_CheckExact(container)
+                            ? copied_content(container)
+                            : PyRef{};
+  for (Py_ssize_t i = 0; content && i < PyList_GET_SIZE(content.get()); ++i)
+    name_copy(PyList_GET_ITEM(content.get(), i), path);
 }
 
 }  // namespace backplane::python

@@ -23,17 +23,24 @@ class Reads {
   explicit Reads(std::function<bool(PyObject*)> is_made) : is_made_now_(std::move(is_made)) {}
 
   // What messages call an object; `of_argument`: it, and what it leads to, belong to the call's arguments.
-  void name(PyObject* object, std::string path, bool of_argument);
+  // `parent`: it was read of that; nullptr: it was there before.
+  void name(PyObject* object, std::string path, bool of_argument, PyObject* parent = nullptr);
   std::string path_of(PyObject* object) const;
+  // A container that the call hands over in place of the caller's own.
+  void name_copy(PyObject* container, const std::string& path);
+  bool is_copy(PyObject* object) const { return copies_.count(object) > 0; }
+  // Was the object read of somewhere, so that it is not one that this run made?
+  bool was_read(PyObject* object) const { return tensors_.count(object) > 0 || names_.count(object) > 0; }
 
   // ---- reads, each before the instruction runs
   void variable(PyObject* globals, PyObject* builtins, PyObject* name);
   void entry(PyObject* dict, PyObject* key);
   void cell(PyObject* cell, PyObject* name);
-  void attribute(PyObject* object, PyObject* name);
+  // `plainly`: as object.__getattribute__ does, whatever the class defines.
+  void attribute(PyObject* object, PyObject* name, bool plainly = false);
   void all_attributes(PyObject* object);
   void of_class(PyTypeObject* type, PyObject* name);
-  void subscript(PyObject* container, PyObject* key);
+  void subscript(PyObject* container, PyObject* key, bool plainly = false);
   void content(PyObject* object);  // of a container with the containers in it, or of a buffer; else nothing
   void function(PyObject* function);
   void generic(Guard::Kind kind, PyObject* holder, PyObject* key);
@@ -45,7 +52,12 @@ class Reads {
   const std::string& refusal() const { return refusal_; }
   // A function of C whose result depends on what nobody sees: it is called again.
   void result(PyObject* function, PyObject* arguments);
-  void cache(PyObject* cached_function);
+  // functools.lru_cache: `is_asked`: for its counts, by cache_info.
+  void cache(PyObject* cached_function, bool is_asked, const Storing& at);
+  // An iterator that the code is about to make, or has made.
+  void makes_iterator(PyObject* iterator) {
+    if (known_used_up_.insert(iterator).second) held_.push_back(PyRef::borrow(iterator));
+  }
   // No other call may use the graph.
   void keep_none(const char* why) { unkeepable_ = why; }
 
@@ -55,8 +67,8 @@ class Reads {
     bool by_library;       // its code is the interpreter's own
     std::string line() const;  // of the user's program: "file:line"
   };
-  void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing);
-  void stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing);
+  void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing, bool plainly = false);
+  void stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing, bool plainly = false);
   void stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing);
   void stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing);
   // A call that changes the container, as list.append does.
@@ -92,7 +104,7 @@ class Reads {
   bool is_first(Place& place, PyObject* key);
   static void set_owner(Guard& guard, PyObject* owner);
   void note(Place& place, PyObject* key, PyObject* value);
-  void reach(PyObject* value, const std::string& path, bool of_argument);
+  void reach(PyObject* value, const std::string& path, bool of_argument, PyObject* parent);
   void keep_before(PyObject* container);
   bool is_changed(PyObject* container) const;
   bool was_there(PyObject* buffer) const;
@@ -102,11 +114,11 @@ class Reads {
   bool is_made(const New& made, PyObject* object) const;
   bool is_made(const New& made, const Place& place) const;
   bool close_effects(const Closing& closing);
-  bool close_used_up(const Closing& closing) const;
   bool close_caches(const Closing& closing, Guards* guards) const;
   void close_contexts();
   void add_bases(const Closing& closing, const Place& place, Guards* guards) const;
   PyRef dict_of(PyObject* object);
+  PyObject* shown_by(PyObject* object);
   // A class, or a dict of attributes, is called what the object is.
   void name_as(PyObject* part, PyObject* object);
 
@@ -116,23 +128,24 @@ class Reads {
     PyRef object;
     std::string path;
     bool of_argument;
+    PyRef parent;
+    bool was_untracked;  // by the collector, which would take it for a new one as soon as it holds an object
   };
   std::unordered_map<PyObject*, Named> names_;
   std::unordered_map<PyObject*, PyRef> owner_of_dict_;
   std::unordered_set<PyObject*> buffers_;  // that were there before: they are no garbage collector's
-  struct UsedUp {
-    PyRef object;
-    const char* what;
+  std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
+  struct Cache {
+    PyRef function, counts;  // counts: before the run, where it asks for them
     std::string line;
   };
-  std::vector<UsedUp> used_up_;
-  std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
-  std::vector<PyRef> caches_;                      // functions of functools.lru_cache
+  std::vector<Cache> caches_;
+  std::unordered_set<PyObject*> copies_;  // of containers among the arguments
   std::string unkeepable_, refusal_;
   std::unordered_set<const void*> tensors_;  // that were read of somewhere
   std::unordered_set<PyObject*> known_used_up_;
   std::unordered_set<PyObject*> tuples_;               // that were gone through
-  std::vector<PyRef> held_;                            // these
+  std::vector<PyRef> held_;                            // objects that sets of addresses speak of
   std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
   Effects effects_;
 };

@@ -78,9 +78,17 @@ void refuse_tensor(const char* transform, const Effects::Effect& effect, bool re
 }  // namespace
 
 bool Reads::is_made(const New& made, PyObject* object) const {
+  if (copies_.count(object) > 0) return true;  // what it holds, the arguments' guards see
   if (has_bytes(object) && !has_content(object)) return !was_there(object);
-  // The collector does not know a dict of numbers and strings; one that was there was read of somewhere.
-  if (PyDict_CheckExact(object) && !PyObject_GC_IsTracked(object)) return names_.count(object) == 0;
+  // The collector does not know a dict of numbers and strings. One that was there was read of somewhere.
+  if (PyDict_CheckExact(object)) {
+    const auto named = names_.find(object);
+    if (named == names_.end()) {
+      if (!PyObject_GC_IsTracked(object)) return true;
+    } else if (named->second.was_untracked) {
+      return named->second.parent && is_made(made, named->second.parent.get());
+    }
+  }
   return made.count(object) > 0;
 }
 
@@ -92,43 +100,31 @@ bool Reads::is_made(const New& made, const Place& place) const {
 
 bool Reads::is_new_value(const New& made, PyObject* value) const {
   if (is_tensor(value)) return tensors_.count(value) == 0;
-  if (is_plain_value(value) || PyFunction_Check(value) || PyType_Check(value) ||
+  if (is_plain_value(value) || PyType_Check(value) ||
       PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
     return false;
   if (has_bytes(value) && !has_content(value)) return !was_there(value);
   return made.count(value) > 0 || (has_content(value) && names_.count(value) == 0);
 }
 
-bool Reads::close_used_up(const Closing& closing) const {
-  for (const UsedUp& one : used_up_) {
-    if (is_made(closing.made, one.object.get())) continue;
-    raise_refusal(closing.transform, std::string(one.what) + " (" + path_of(one.object.get()) + ") at " + one.line);
-    return false;
-  }
-  return true;
-}
-
 // Functions that keep their results: another one is kept, or they were forgotten.
 bool Reads::close_caches(const Closing& closing, Guards* guards) const {
-  for (const PyRef& function : caches_) {
-    if (is_made(closing.made, function.get())) continue;
-    if (leads_to_traced(function.get())) {
-      const PyRef done = PyRef::steal(PyObject_CallMethod(function.get(), "cache_clear", nullptr));
+  for (const Cache& cache : caches_) {
+    PyObject* function = cache.function.get();
+    if (is_made(closing.made, function)) continue;
+    if (leads_to_traced(function)) {
+      const PyRef done = PyRef::steal(PyObject_CallMethod(function, "cache_clear", nullptr));
       PyErr_Clear();
       raise(BP_ERROR_VALUE,
-            "%s: %s keeps a tensor of the trace in its cache, which has no value once the trace has ended. Fix: call it "
-            "outside, or leave out functools.lru_cache",
-            closing.transform, path_of(function.get()).c_str());
+            "%s: %s keeps a tensor of the trace in its cache (%s), which has no value once the trace has ended. Fix: "
+            "call it outside, or leave out functools.lru_cache",
+            closing.transform, path_of(function).c_str(), cache.line.c_str());
       return false;
     }
-    const PyRef key = PyRef::steal(PyUnicode_InternFromString("cache_info"));
-    Guard guard{Guard::kCache, function, {}, {}, "the cache of " + path_of(function.get()), false, false, {}, {}};
-    const PyRef info = PyRef::steal(PyObject_CallMethod(function.get(), "cache_info", nullptr));
-    const PyRef counts =
-        PyRef::steal(info ? PyTuple_Pack(2, PyTuple_GET_ITEM(info.get(), 1), PyTuple_GET_ITEM(info.get(), 3)) : nullptr);
+    PyRef counts = cache.counts ? cache.counts : cache_counts(function);
     PyErr_Clear();
-    if (!counts) continue;
-    guard.items.push_back({key, counts, {}});
+    Guard guard{Guard::kCache, cache.function, {}, {}, "the cache of " + path_of(function), false, false, {}, {}};
+    guard.items.push_back({PyRef::steal(PyUnicode_InternFromString("cache_info")), std::move(counts), {}});
     guards->add(std::move(guard));
   }
   return true;
@@ -164,6 +160,14 @@ void Reads::close_contexts() {
 
 bool Reads::close_effects(const Closing& closing) {
   auto& effects = effects_.all();
+  for (const Effects::Effect& effect : effects) {
+    if (copies_.count(effect.holder.get()) == 0) continue;
+    raise(BP_ERROR_VALUE,
+          "%s: the function changes %s at %s, a container among its arguments, of which it was given a copy. Fix: "
+          "change a copy of your own, as dict(...) or list(...) make one, and return it",
+          closing.transform, effect.place.c_str(), effect.line.c_str());
+    return false;
+  }
   std::erase_if(effects, [&](const Effects::Effect& effect) {
     const auto owner = owner_of_dict_.find(effect.holder.get());
     return !effect.arguments ||
@@ -179,14 +183,20 @@ bool Reads::close_effects(const Closing& closing) {
         return false;
       }
       effect.is_new.push_back(!is_holder && is_new_value(closing.made, value));
+      if (effect.is_new.back() && PyWeakref_Check(value)) unkeepable_ = "it stores a weak reference";
     }
   }
-  return true;
+  if (closing.guards_variables || effects.empty()) return true;
+  raise(BP_ERROR_VALUE,
+        "%s: the function stores something in %s at %s, which no graph can repeat. Fix: return it; or store it in a "
+        "function that you call by unguarded, to do that when the function is traced, and only then",
+        closing.transform, effects.front().place.c_str(), effects.front().line.c_str());
+  return false;
 }
 
 bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
   close_contexts();
-  if (!close_effects(closing) || !close_used_up(closing) || !close_caches(closing, guards)) return false;
+  if (!close_effects(closing) || !close_caches(closing, guards)) return false;
   *unkept = unkeepable_;
   for (Place& place : places_) {
     Guard& guard = place.guard;
@@ -196,7 +206,7 @@ bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
       continue;
     }
     if (!closing.guards_variables && !guard.of_argument) continue;
-    if (is_made(closing.made, place)) {
+    if (guard.kind != Guard::kResult && is_made(closing.made, place)) {
       if (guard.kind == Guard::kClass) add_bases(closing, place, guards);
       continue;
     }

@@ -43,10 +43,11 @@ void Reads::store(PyObject* holder, const char* module, const char* function, Py
                                {}});
 }
 
-void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing) {
+void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing,
+                             bool plainly) {
   PyTypeObject* type = Py_TYPE(object);
   if (is_tensor(object) || is_of_this_package(type)) return;
-  if (has_python_method(type, value ? "__setattr__" : "__delattr__")) return;  // which is seen when it runs
+  if (!plainly && has_python_method(type, value ? "__setattr__" : "__delattr__")) return;  // which is seen when it runs
   PyRef had;
   if (PyType_Check(object)) {
     had = PyRef::borrow(PyDict_GetItem(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name));
@@ -83,10 +84,11 @@ void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, co
   store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
 }
 
-void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing) {
+void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing,
+                         bool plainly) {
   PyTypeObject* type = Py_TYPE(container);
   if (is_tensor(container) || is_of_this_package(type)) return;
-  if (has_python_method(type, value ? "__setitem__" : "__delitem__")) return;
+  if (!plainly && has_python_method(type, value ? "__setitem__" : "__delitem__")) return;
   if (PyDict_Check(container)) {
     keep_before(container);
     return stores_dict_entry(container, key, value, storing);

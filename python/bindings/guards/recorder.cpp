@@ -32,14 +32,13 @@ const std::string& library_folder() {
   return *folder;
 }
 
-// What loads modules and shows errors: what it reads is no state of the program.
-bool is_of_interpreter(const std::string& file) {
-  static constexpr std::string_view kModules[] = {"linecache.py", "traceback.py", "warnings.py", "tokenize.py"};
+// What loads modules, shows errors and writes messages: what it and the code below it read is no state of the program.
+bool is_opaque_code(const std::string& file, const std::string& function) {
   if (file.starts_with("<frozen importlib") || file.starts_with("<frozen zipimport")) return true;
   const std::string& folder = library_folder();
   if (folder.empty() || !file.starts_with(folder)) return false;
   const std::string_view rest = std::string_view(file).substr(folder.size());
-  return rest.starts_with("logging/") || std::find(std::begin(kModules), std::end(kModules), rest) != std::end(kModules);
+  return rest == "traceback.py" || rest == "warnings.py" || (rest == "logging/__init__.py" && function == "_log");
 }
 
 bool is_library_file(const std::string& file) {
@@ -126,8 +125,13 @@ Recorder::Recorder(const char* transform)
   outer_object_ = PyRef::borrow(thread->c_traceobj);
   current = this;
   is_running_ = true;
+  for (const char* own : {"opcode", "operator", "copy", "gc", "os"}) PyRef::steal(PyImport_ImportModule(own));
+  PyErr_Clear();
+  n_modules_ = PyDict_GET_SIZE(PyImport_GetModuleDict());
   PyEval_SetTrace(on_event, capsule_.get());
 }
+
+void Recorder::note_function(PyObject* function) { python::note_call({function, {}, nullptr, false}, reads_, {nullptr, false}); }
 
 Recorder::~Recorder() {
   stop();
@@ -160,8 +164,8 @@ int Recorder::forward(PyFrameObject* frame, int what, PyObject* argument) const 
 
 int Recorder::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument) {
   auto* recorder = static_cast<Recorder*>(PyCapsule_GetPointer(self, nullptr));
-  if (what == PyTrace_CALL) recorder->enter(frame);
-  if (what == PyTrace_OPCODE) {
+  if (what == PyTrace_CALL || what == PyTrace_RETURN) recorder->enter_or_leave(frame, what == PyTrace_CALL);
+  if (what == PyTrace_OPCODE && recorder->opaque_ == 0) {
     const bool was_refused = !recorder->reads_.refusal().empty();
     recorder->note(frame);
     if (!was_refused && !recorder->reads_.refusal().empty()) {  // before it does it
@@ -181,9 +185,16 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     const std::string file = text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
     at->second.object = code;
     at->second.is_library = is_library_file(file);
-    at->second.is_watched = !is_package_file(file) && !is_of_interpreter(file);
+    at->second.is_opaque =
+        is_opaque_code(file, text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
+    at->second.is_watched = !is_package_file(file) && !at->second.is_opaque;
   }
   return at->second;
+}
+
+void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
+  if (code_of(frame).is_opaque) opaque_ += enters ? 1 : -1;
+  if (enters && opaque_ == 0) enter(frame);
 }
 
 // The method of a class by which a call came here, whatever looked it up.
@@ -238,7 +249,7 @@ void Recorder::note(PyFrameObject* frame) {
 std::string Reads::Storing::line() const {
   PyRef up = PyRef::borrow(reinterpret_cast<PyObject*>(frame));
   std::string line;
-  while (up) {
+  while (up.get()) {
     auto* const at = reinterpret_cast<PyFrameObject*>(up.get());
     const PyRef own = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
     const std::string file = text_of_object(reinterpret_cast<PyCodeObject*>(own.get())->co_filename);
@@ -308,8 +319,10 @@ void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruc
       break;
     case Action::kIterate:
       reads_.content(top);
+      if (!PyIter_Check(top)) makes_iterator_ = frame;
       break;
     case Action::kAdvance:
+      if (std::exchange(makes_iterator_, nullptr) == frame) reads_.makes_iterator(top);
       reads_.uses_up(top, "takes elements of an iterator from outside", {frame, code.is_library});
       break;
     case Action::kCompareIdentity:
@@ -464,8 +477,10 @@ void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at)
   const auto is_value = [](PyObject* object) {
     return is_plain_value(object) && object != Py_None && !PyBool_Check(object) && object != Py_Ellipsis;
   };
-  if (is_value(a) && is_value(b) && Py_TYPE(a) == Py_TYPE(b))
+  if (!at.by_library && is_value(a) && is_value(b) && Py_TYPE(a) == Py_TYPE(b))
     return reads_.refuse("compares two numbers or strings by identity", at);
+  if (a != b && (reads_.is_copy(a) || reads_.is_copy(b)))
+    return reads_.refuse("compares a container among its arguments by identity, of which it was given a copy,", at);
   if (a == b || !is_tensor(a) || !is_tensor(b)) return;
   const StandIn *of_a = stand_in_of(a), *of_b = stand_in_of(b);
   if (!of_a && !of_b) return;
@@ -497,6 +512,14 @@ Recorder::Pause::~Pause() {
 
 // ---- the end ---------------------------------------------------------------------------------------------------
 
+// A module that is not this package's own.
+bool Recorder::has_imported() const {
+  PyObject *name = nullptr, *module = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(PyImport_GetModuleDict(), &at, &name, &module);)
+    if (made_.count(module) > 0 && !text_of_object(name).starts_with("backplane")) return true;
+  return false;
+}
+
 bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables,
                      Guards* guards, std::string* unkept) {
   stop();
@@ -504,12 +527,13 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> r
   for (PyObject* object : before_) made_.erase(object);
   if (had_collector_) PyGC_Enable();
   had_collector_ = false;
-  if (is_blind_) *unkept = "its code could not be watched while it ran";
   if (!reads_.refusal().empty()) {
     raise_refusal(transform_, reads_.refusal());
     return false;
   }
   if (!reads_.close({made_, used, reads, transform_, guards_variables}, guards, unkept)) return false;
+  if (is_blind_) *unkept = "its code could not be watched while it ran";
+  if (PyDict_GET_SIZE(PyImport_GetModuleDict()) != n_modules_ && has_imported()) *unkept = "it imported a module while it ran";
   for (Guards::Distinct& distinct : distinct_) guards->add(std::move(distinct));
   for (Guards::LeafAttribute& attribute : leaf_attributes_) guards->add(std::move(attribute));
   return true;

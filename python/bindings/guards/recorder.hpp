@@ -24,8 +24,12 @@ class Recorder {
   Recorder(const Recorder&) = delete;
 
   Reads& reads() { return reads_; }
+  const Reads& reads() const { return reads_; }
   // The traced tensor that stands for leaf `leaf` of the call, and the caller's own object.
   void stands_for(PyObject* traced, size_t leaf, PyObject* original);
+
+  // The function that is called: what it is bound to.
+  void note_function(PyObject* function);
 
   void stop();
   // Could nothing be seen, as inside a debugger's own call, or was another trace function set meanwhile?
@@ -51,7 +55,7 @@ class Recorder {
  private:
   struct Code {
     PyRef object;
-    bool is_watched = false, is_library = false;
+    bool is_watched = false, is_library = false, is_opaque = false;
     std::unordered_map<int, Instruction> instructions;
   };
   struct StandIn {
@@ -61,6 +65,7 @@ class Recorder {
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   int forward(PyFrameObject* frame, int what, PyObject* argument) const;
   Code& code_of(PyFrameObject* frame);
+  void enter_or_leave(PyFrameObject* frame, bool enters);
   void enter(PyFrameObject* frame);
   void note(PyFrameObject* frame);
   void note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
@@ -71,6 +76,7 @@ class Recorder {
   void note_truth(PyObject* object);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
   bool is_made_now(PyObject* object);
+  bool has_imported() const;
 
   const StandIn* stand_in_of(PyObject* traced) const;
 
@@ -83,6 +89,9 @@ class Recorder {
   Reads::New before_, made_;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
+  PyFrameObject* makes_iterator_ = nullptr;  // its latest instruction did; compared, not followed
+  Py_ssize_t n_modules_ = 0;
+  int opaque_ = 0;                           // frames of opaque code that are open
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;

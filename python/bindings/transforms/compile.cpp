@@ -32,6 +32,8 @@ struct CompileOptions final : TransformOptions {
   // The latest used first. Under the interpreter lock.
   mutable std::vector<std::shared_ptr<TracedCall>> kept;
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
+  mutable size_t n_traces = 0;       // since the latest call that found its graph
+  mutable bool has_warned = false;
 
   std::unique_ptr<TransformOptions> clone() const override {
     auto made = std::make_unique<CompileOptions>();
@@ -71,6 +73,7 @@ std::shared_ptr<TracedCall> find_kept(const CompileOptions& options, const CallI
     if (i > 0 && i < options.kept.size() && options.kept[i] == traced)
       std::rotate(options.kept.begin(), options.kept.begin() + static_cast<ptrdiff_t>(i),
                   options.kept.begin() + static_cast<ptrdiff_t>(i) + 1);
+    options.n_traces = 0;
     return traced;
   }
   return nullptr;
@@ -85,6 +88,17 @@ std::string taken_error() {
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   PyErr_Clear();
   return chars ? chars : "?";
+}
+
+// A function that is traced again and again is slower than one that is not compiled: one warning tells why.
+bool warn_of_traces(const CompileOptions& options, const std::string& name, const std::string& why) {
+  constexpr size_t kMostTraces = 8;
+  if (++options.n_traces < kMostTraces || options.has_warned) return true;
+  options.has_warned = true;
+  return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                          "compile: %s has been traced %zu times in a row, which is slow. The latest reason: %s. Fix: "
+                          "give what changes as a tensor argument, or see compile_log() for all reasons",
+                          name.c_str(), options.n_traces, why.c_str()) == 0;
 }
 
 std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInputs& inputs) {
@@ -106,6 +120,7 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   log_line(name + ": traced" + times + ", " + std::to_string(traced->graph().size()) + " nodes: " + why);
   const std::string refusal = traced->transform_refusal();
   if (!refusal.empty()) log_line(name + ": runs as it is where it is transformed or differentiated: " + refusal);
+  if (!warn_of_traces(options, name, traced->why_unkept().empty() ? why : traced->why_unkept())) return nullptr;
   if (traced->uses_transformed()) return traced;
   if (!traced->why_unkept().empty()) {
     log_line(name + ": traced for this call alone: " + traced->why_unkept());

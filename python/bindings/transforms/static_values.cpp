@@ -45,7 +45,11 @@ bool is_held_for_its_contents(PyObject* object) noexcept {
 
 }  // namespace
 
-bool is_input(PyObject* leaf) noexcept { return is_tensor(leaf) || (is_foreign_array(leaf) && !Number(leaf).known); }
+bool is_input(PyObject* leaf) noexcept {
+  // A buffer that is no array is what it is to Python: a sequence of numbers.
+  const bool is_plain_buffer = is_buffer(leaf) || PyMemoryView_Check(leaf);
+  return is_tensor(leaf) || (is_foreign_array(leaf) && !is_plain_buffer && !Number(leaf).known);
+}
 
 int same_static(PyObject* own, PyObject* found) noexcept {
   if (own == found) return 1;

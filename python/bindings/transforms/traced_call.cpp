@@ -52,6 +52,13 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
 // tensor, which is a new one.
 bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
 
+// Has the function set, and left, what holds for all calls on this thread?
+bool TracedCall::changes_settings(bool grad_mode) const {
+  const bp_device device = default_device();
+  return device.backend != default_device_.backend || device.ordinal != default_device_.ordinal ||
+         default_float() != default_float_ || recorded_outside() != grad_mode;
+}
+
 void note_grad_mode_read() { grad_mode_is_read = true; }
 
 std::string input_name(const CallInputs& inputs, size_t leaf) {
@@ -102,11 +109,26 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
   }
 }
 
+// A container that was there before is given as it is: a callable that tells so. It lives as long as the recorder.
+PyRef is_known_container(const Recorder& recorder) {
+  static PyMethodDef definition = {
+      "is_known",
+      [](PyObject* self, PyObject* object) -> PyObject* {
+        const auto* known = static_cast<const Recorder*>(PyCapsule_GetPointer(self, nullptr));
+        return PyBool_FromLong(is_container(object) && known->reads().was_read(object) &&
+                               !known->reads().is_copy(object) && !leads_to_traced(object));
+      },
+      METH_O, nullptr};
+  const PyRef self = PyRef::steal(PyCapsule_New(const_cast<Recorder*>(&recorder), nullptr, nullptr));
+  return PyRef::steal(self ? PyCFunction_New(&definition, self.get()) : nullptr);
+}
+
 // `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
 bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs,
-                             std::vector<Tensor>* results, const char* name) {
+                             const Recorder& recorder, std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
-  if (!flatten_tree(returned, &leaves, &result_)) return false;
+  const PyRef known_containers = all_are_outputs ? PyRef{} : is_known_container(recorder);
+  if (!flatten_tree(returned, known_containers.get(), &leaves, &result_)) return false;
   std::unordered_map<PyObject*, size_t> known;  // a result that is there already; held by `leaves`
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyObject* leaf = leaves[i].get();
@@ -116,7 +138,7 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all
     if (is_tensor(leaf) && all_are_outputs) {
       result.output = results->size();
       results->push_back(tensor_of(leaf));
-    } else if (!is_tensor(leaf) || !is_transformed(tensor_of(leaf))) {
+    } else if (!is_tensor(leaf) || (!is_transformed(tensor_of(leaf)) && recorder.reads().was_read(leaf))) {
       if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
       result.constant = leaves[i];
     } else if (input != entered.end() && returns_input(static_cast<size_t>(input - entered.begin()))) {
@@ -172,11 +194,21 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
     if (statics_[i]) recorder.reads().name(statics_[i].get(), "static argument " + leaf_name(i), true);
   PyObject* self = PyMethod_Check(call.function) ? PyMethod_GET_SELF(call.function) : call.function;
   recorder.reads().name(self, "static argument self", true);
+  recorder.note_function(call.function);
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    recorder.reads().name_copy(array.at(inputs.trees.entries[i].position), arguments_[i].name);
   const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
   if (grad_mode_is_read) grad_mode_ = grad_mode;
   grad_mode_is_read |= outer_read;
   recorder.stop();
+  if (returned && changes_settings(grad_mode)) {
+    Py_CLEAR(returned);
+    raise(BP_ERROR_VALUE,
+          "%s: the function leaves another default device, default dtype or recording of gradients behind, which a graph "
+          "cannot do. Fix: set it outside, or in a with block",
+          call.name);
+  }
   return returned;
 }
 
@@ -223,7 +255,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder));
-    if (!returned || !traced->keep_result(returned.get(), entered, !options.guards_variables, &results, call.name)) return nullptr;
+    if (!returned || !traced->keep_result(returned.get(), entered, !options.guards_variables, recorder, &results, call.name)) return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   const std::vector<TensorRead> reads = scope.reads();

@@ -94,8 +94,9 @@ class TracedCall {
   bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
   void keep_inputs(const CallInputs& inputs);
-  bool keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, std::vector<Tensor>* results,
-                   const char* name);
+  bool keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, const Recorder& recorder,
+                   std::vector<Tensor>* results, const char* name);
+  bool changes_settings(bool grad_mode) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder);

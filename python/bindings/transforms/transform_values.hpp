@@ -54,6 +54,7 @@ class CallArray {
   CallArray(PyObject* const* args, Py_ssize_t count);  // borrows
   // Takes over the reference.
   void replace(Py_ssize_t i, PyRef argument);
+  PyObject* at(Py_ssize_t i) const { return array_[static_cast<size_t>(i) + 1]; }  // borrowed
   PyObject* call(PyObject* function, Py_ssize_t n_positional, PyObject* keywords);
   // Did the function take elements of differentiated tensors as Python numbers?
   bool took_elements() const { return took_elements_; }

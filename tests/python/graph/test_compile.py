@@ -287,8 +287,11 @@ class Model:
         self.scale, self.layers, self.options, self.unread = 2.0, [Layer(tensor(3))], {"shift": 1.0}, 0
         self.traces = 0
 
-    def run(self, x):
+    def count(self):
         self.traces += 1
+
+    def run(self, x):
+        bp.unguarded(self.count)
         for layer in self.layers:
             x = x * layer.weight
         return x * self.scale + self.options["shift"] + self.bias

@@ -250,7 +250,7 @@ def test_a_function_of_control_flow_is_traced_once_however_deep_it_stands():
     calls = []
 
     def step(c, x):
-        calls.append(len(calls))
+        bp.unguarded(calls.append, len(calls))
         return c + x * 2.0, c + bp.asarray([1.0, 2.0])
 
     bp.make_graph(lambda xs: bp.scan(lambda c, x: (bp.scan(step, c, x)[0], None), bp.zeros((2,)), xs))(tensor(3, 4, 2))

@@ -216,7 +216,7 @@ def test_compile_traces_once_for_all_sizes():
     runs = []
 
     def step(w, x):
-        runs.append(x.shape[0])
+        bp.unguarded(runs.append, x.shape[0])
         value, gradient = bp.value_and_grad(loss)(w, x)
         return value, w - 0.1 * gradient
 
@@ -245,7 +245,7 @@ def test_compiled_for_all_sizes_inside_of_transforms(outer):
     runs = []
 
     def function(x):
-        runs.append(1)
+        bp.unguarded(runs.append, 1)
         return bp.tanh(x @ W).sum()
 
     compiled = bp.compile(function, dynamic=BATCH)

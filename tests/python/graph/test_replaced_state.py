@@ -42,7 +42,15 @@ class Outer:
         return self.sub.a + x
 
 
-@pytest.mark.parametrize("name", ["attribute", "element", "swap"])
+def test_tensors_that_change_places_do_so_at_each_call():
+    eager, outer = Outer(), Outer()
+    compiled = bp.compile(outer.swap)
+    for _ in range(3):
+        assert compiled(X).tolist() == eager.swap(X).tolist()
+        assert outer.sub.a.tolist() == eager.sub.a.tolist() and outer.sub.b.tolist() == eager.sub.b.tolist()
+
+
+@pytest.mark.parametrize("name", ["attribute", "element"])
 def test_state_below_self_is_refused_and_left(name):
     outer = Outer()
     before = (outer.sub.h, outer.sub.list[0], outer.sub.a, outer.sub.b)

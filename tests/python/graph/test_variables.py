@@ -46,7 +46,6 @@ CHANGES = {
     "entry of a dict": ("options['shift'] = 7.0", "global options['shift']: found 7.0, had 1.0"),
     "another dict": ("options = {'shift': 4.0}", "global options: found"),
     "entry of a list": ("table[0] = 9.0", "global table[0]: found 9.0, had 1.0"),
-    "a longer list": ("table.append(1.0)", "global table: found 3 elements, had 2"),
     "attribute": ("settings.gain = 3.0", "global settings.gain: found 3.0, had none"),
     "function": ("helper = lambda x: x - 1", "global helper: found <function"),
 }

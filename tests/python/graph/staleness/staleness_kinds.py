@@ -96,7 +96,8 @@ def names_a_line(text, code):
     marked = {line for line in inner if linecache.getline(code.co_filename, line or 0).rstrip().endswith("# here")}
     if marked:
         return any(line in marked for line in lines)
-    return any(line not in own for line in lines) or re.search(r"<stale>:\d+", text) is not None
+    # Text that was executed, and the bodies that programs share, are traced code in other files.
+    return any(line not in own for line in lines) or re.search(r"(<stale>|staleness_\w+\.py):\d+", text) is not None
 
 
 def _nested(code):
