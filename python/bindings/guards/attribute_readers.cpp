@@ -3,9 +3,9 @@
 #include <cctype>
 #include <string_view>
 
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {

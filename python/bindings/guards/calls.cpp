@@ -83,13 +83,13 @@ bool changes_object(string_view name, PyObject* self, bool* tells) {
   if (PyDict_Check(self)) return *tells || is_one_of(name, {"update", "clear", "__ior__", "move_to_end"});
   if (PyList_Check(self) || PyByteArray_Check(self) || is_named(self, "collections.deque") ||
       is_named(self, "array.array"))
-    return *tells || is_one_of(name, {"append", "extend", "insert", "remove", "clear", "sort", "reverse", "appendleft",
-                                      "extendleft", "rotate", "__iadd__", "__imul__", "frombytes", "fromlist",
-                                      "byteswap"});
+    return *tells ||
+           is_one_of(name, {"append", "extend", "insert", "remove", "clear", "sort", "reverse", "appendleft",
+                            "extendleft", "rotate", "__iadd__", "__imul__", "frombytes", "fromlist", "byteswap"});
   if (PySet_Check(self))
-    return *tells || is_one_of(name, {"add", "discard", "remove", "update", "clear", "difference_update",
-                                      "intersection_update", "symmetric_difference_update", "__ior__", "__iand__",
-                                      "__isub__", "__ixor__"});
+    return *tells ||
+           is_one_of(name, {"add", "discard", "remove", "update", "clear", "difference_update", "intersection_update",
+                            "symmetric_difference_update", "__ior__", "__iand__", "__isub__", "__ixor__"});
   if (is_numpy_array(self))
     return is_one_of(name, {"fill", "sort", "partition", "put", "itemset", "setfield", "resize", "byteswap"});
   return false;
@@ -183,7 +183,8 @@ void note_print(const SeenCall& call, Reads& reads, const Reads::Storing& at) {
   for (Py_ssize_t i = 0, count = call.keywords ? PyTuple_GET_SIZE(call.keywords) : 0; i < count; ++i) {
     PyObject* file = call.arguments[call.arguments.size() - static_cast<size_t>(count - i)];
     const bool is_file = PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.keywords, i), "file") == 0;
-    if (is_file && file != Py_None && !is_for_messages(file)) reads.uses_up(file, "prints into an object from outside", at);
+    if (is_file && file != Py_None && !is_for_messages(file))
+      reads.uses_up(file, "prints into an object from outside", at);
   }
 }
 

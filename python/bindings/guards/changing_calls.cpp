@@ -47,10 +47,9 @@ constexpr std::pair<string_view, string_view> kChangingNames[] = {
     {"sys._getframe", "looks at the frames of callers"},
 };
 
-constexpr string_view kAskedAgain[] = {"_abc_instancecheck", "_abc_subclasscheck", "__subclasses__",
-                                       "get_ident",          "getrecursionlimit",  "getswitchinterval",
-                                       "localeconv",         "setlocale",          "getcontext",
-                                       "get_int_max_str_digits"};
+constexpr string_view kAskedAgain[] = {"_abc_instancecheck", "_abc_subclasscheck",    "__subclasses__", "get_ident",
+                                       "getrecursionlimit",  "getswitchinterval",     "localeconv",     "setlocale",
+                                       "getcontext",         "get_int_max_str_digits"};
 
 bool is_clock_of_datetime(PyObject* function, string_view name) {
   if (name != "now" && name != "utcnow" && name != "today") return false;
@@ -93,7 +92,8 @@ std::string changing_call(PyObject* function, PyObject* self, const std::string&
   for (const auto& [known, what] : kChangingNames)
     if (whole == known && !(name == "_getframe" && at.by_library)) return std::string(what);
   const bool is_method = self && !PyModule_Check(self);
-  const std::string of_self = is_method ? text_of_attribute(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__module__") : "";
+  const std::string of_self =
+      is_method ? text_of_attribute(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__module__") : "";
   for (const Changing& one : kChanging)
     if ((module == one.module || is_module_of(one.module, of_self)) &&
         std::find(one.harmless.begin(), one.harmless.end(), name) == one.harmless.end())

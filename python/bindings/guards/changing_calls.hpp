@@ -12,8 +12,8 @@ namespace backplane::python {
 // The function's own text under this name, as its __module__; empty: it has none.
 std::string text_of_attribute(PyObject* object, const char* name);
 
-// What the call does, as "reads a clock"; empty: nothing of the kind. `self`: the object whose method it is, or nullptr.
-// A random generator or an iterator that the run made itself may be used.
+// What the call does, as "reads a clock"; empty: nothing of the kind. `self`: the object whose method it is, or
+// nullptr. A random generator or an iterator that the run made itself may be used.
 std::string changing_call(PyObject* function, PyObject* self, const std::string& name, Reads& reads,
                           const Reads::Storing& at);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bindings/transforms/object_contents.hpp"
+#include "bindings/guards/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -86,8 +86,8 @@ void Effects::take_back_tensors() {
 PyRef renewed(PyObject* value) {
   if (PyFunction_Check(value)) {  // which deepcopy leaves as it is
     auto* const function = reinterpret_cast<PyFunctionObject*>(value);
-    PyRef copy = PyRef::steal(PyFunction_NewWithQualName(PyFunction_GetCode(value), PyFunction_GetGlobals(value),
-                                                         function->func_qualname));
+    PyRef copy = PyRef::steal(
+        PyFunction_NewWithQualName(PyFunction_GetCode(value), PyFunction_GetGlobals(value), function->func_qualname));
     if (!copy) return {};
     if (PyObject* cells = PyFunction_GetClosure(value)) PyFunction_SetClosure(copy.get(), cells);
     if (PyObject* defaults = PyFunction_GetDefaults(value)) PyFunction_SetDefaults(copy.get(), defaults);

@@ -1,8 +1,9 @@
 // What a traced function stores outside of itself: attributes, entries, variables, changes of containers.
 //
 // The function ran once, and did all of it. A call that replays the graph does it again, in order; where the trace
-// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: a new list or dict is
-// copied for each replay, a tensor of the trace has no value and is refused. All functions need the interpreter lock.
+// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: a new list or dict
+// is copied for each replay, a tensor of the trace has no value and is refused. All functions need the interpreter
+// lock.
 #pragma once
 
 #include <functional>
@@ -19,11 +20,11 @@ class Effects {
     PyRef holder;    // that changes
     PyRef function;  // called with `arguments`; none: the cell `holder` is set to their last one, or emptied
     PyRef arguments;
-    PyRef keywords;      // a dict, or none
-    PyRef had;           // what stood there before, where that is one object
-    std::string place;  // "self.t"
-    std::string line;   // that did it: "file:line"
-    bool by_library = false;  // the code that did it is not the user's
+    PyRef keywords;            // a dict, or none
+    PyRef had;                 // what stood there before, where that is one object
+    std::string place;         // "self.t"
+    std::string line;          // that did it: "file:line"
+    bool by_library = false;   // the code that did it is not the user's
     std::vector<bool> is_new;  // per argument: made by the trace, so each replay needs one of its own
   };
   // What was there before, to be taken back.

@@ -26,8 +26,8 @@ FrameStack frame_stack(PyFrameObject* frame) {
 int frame_stack_is_known(void) { return 1; }
 
 FrameStack frame_stack(PyFrameObject* frame) {
-  FrameStack stack = {frame->f_valuestack + frame->f_stackdepth, frame->f_stackdepth,
-                      frame->f_localsplus, frame->f_localsplus + frame->f_code->co_nlocals, NULL};
+  FrameStack stack = {frame->f_valuestack + frame->f_stackdepth, frame->f_stackdepth, frame->f_localsplus,
+                      frame->f_localsplus + frame->f_code->co_nlocals, NULL};
   return stack;
 }
 

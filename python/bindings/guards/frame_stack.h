@@ -16,10 +16,10 @@ extern "C" {
 #endif
 
 typedef struct {
-  PyObject** end;      /* one behind the top of the stack; NULL: unknown */
-  Py_ssize_t count;    /* values on it */
-  PyObject** locals;   /* first of all the arguments */
-  PyObject** cells;    /* what LOAD_DEREF counts from */
+  PyObject** end;     /* one behind the top of the stack; NULL: unknown */
+  Py_ssize_t count;   /* values on it */
+  PyObject** locals;  /* first of all the arguments */
+  PyObject** cells;   /* what LOAD_DEREF counts from */
   PyObject* function; /* that runs; NULL: unknown */
 } FrameStack;
 

@@ -6,13 +6,12 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/python_types.hpp"
+#include "bindings/guards/static_values.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/object_contents.hpp"
-#include "bindings/transforms/static_values.hpp"
-#include "bindings/transforms/transform_values.hpp"
 
 namespace backplane::python {
 namespace {
@@ -51,8 +50,7 @@ bool holds_content(PyObject* content, PyObject* holder) {
     PyObject *key = nullptr, *value = nullptr;
     bool same = 2 * count == PyList_GET_SIZE(content);
     for (Py_ssize_t at = 0, i = 0; same && PyDict_Next(dict, &at, &key, &value); ++i)
-      same =
-          same_value(PyList_GET_ITEM(content, i), key) && same_value(PyList_GET_ITEM(content, count + i), value);
+      same = same_value(PyList_GET_ITEM(content, i), key) && same_value(PyList_GET_ITEM(content, count + i), value);
     return same;
   }
   if (PyList_Check(holder) || PyTuple_Check(holder))
@@ -231,7 +229,8 @@ std::vector<std::byte> shared_bytes(const Tensor& tensor) {
 }
 
 std::string TensorGuard::text() const {
-  return std::string(dtype_name(dtype)) + " of shape " + shape_text(shape) + " on " + device_name(device);
+  const PyRef sizes = PyRef::steal(shape_tuple(shape.data(), static_cast<int32_t>(shape.size())));
+  return std::string(dtype_name(dtype)) + " of shape " + spelled(sizes.get()) + " on " + device_name(device);
 }
 
 // ---- content ---------------------------------------------------------------------------------------------------
@@ -270,9 +269,8 @@ PyRef copied_bytes(PyObject* buffer) {
 
 PyRef copied_function(PyObject* function) {
   const auto or_none = [](PyObject* part) { return part ? part : Py_None; };
-  PyRef parts =
-      PyRef::steal(PyTuple_Pack(3, PyFunction_GetCode(function), or_none(PyFunction_GetDefaults(function)),
-                                or_none(PyFunction_GetKwDefaults(function))));
+  PyRef parts = PyRef::steal(PyTuple_Pack(3, PyFunction_GetCode(function), or_none(PyFunction_GetDefaults(function)),
+                                          or_none(PyFunction_GetKwDefaults(function))));
   PyErr_Clear();
   return parts;
 }

@@ -91,19 +91,24 @@ constexpr Row kRows[] = {
 };
 
 // Functions of the module operator, in the order of BINARY_OP's arguments from NB_INPLACE_ADD (13) on.
-constexpr const char* kInPlace[] = {"iadd",    "iand",    "ifloordiv", "ilshift",  "imatmul",  "imul", "imod",
-                                    "ior",     "ipow",    "irshift",   "isub",     "itruediv", "ixor"};
+constexpr const char* kInPlace[] = {"iadd", "iand", "ifloordiv", "ilshift", "imatmul",  "imul", "imod",
+                                    "ior",  "ipow", "irshift",   "isub",    "itruediv", "ixor"};
 constexpr int kFirstInPlace = 13;
 
 // Of versions before BINARY_OP.
-constexpr std::pair<const char*, const char*> kOldInPlace[] = {
-    {"INPLACE_ADD", "iadd"},          {"INPLACE_AND", "iand"},
-    {"INPLACE_FLOOR_DIVIDE", "ifloordiv"}, {"INPLACE_LSHIFT", "ilshift"},
-    {"INPLACE_MATRIX_MULTIPLY", "imatmul"}, {"INPLACE_MULTIPLY", "imul"},
-    {"INPLACE_MODULO", "imod"},       {"INPLACE_OR", "ior"},
-    {"INPLACE_POWER", "ipow"},        {"INPLACE_RSHIFT", "irshift"},
-    {"INPLACE_SUBTRACT", "isub"},     {"INPLACE_TRUE_DIVIDE", "itruediv"},
-    {"INPLACE_XOR", "ixor"}};
+constexpr std::pair<const char*, const char*> kOldInPlace[] = {{"INPLACE_ADD", "iadd"},
+                                                               {"INPLACE_AND", "iand"},
+                                                               {"INPLACE_FLOOR_DIVIDE", "ifloordiv"},
+                                                               {"INPLACE_LSHIFT", "ilshift"},
+                                                               {"INPLACE_MATRIX_MULTIPLY", "imatmul"},
+                                                               {"INPLACE_MULTIPLY", "imul"},
+                                                               {"INPLACE_MODULO", "imod"},
+                                                               {"INPLACE_OR", "ior"},
+                                                               {"INPLACE_POWER", "ipow"},
+                                                               {"INPLACE_RSHIFT", "irshift"},
+                                                               {"INPLACE_SUBTRACT", "isub"},
+                                                               {"INPLACE_TRUE_DIVIDE", "itruediv"},
+                                                               {"INPLACE_XOR", "ixor"}};
 
 struct Entry {
   Action action = Action::kNone;

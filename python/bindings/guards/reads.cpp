@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -33,8 +33,8 @@ void Reads::name(PyObject* object, std::string path, bool of_argument, PyObject*
   if (is_tensor(object)) tensors_.insert(object);
   if (is_plain_value(object) || is_tensor(object)) return;
   const bool was_untracked = PyObject_IS_GC(object) && !PyObject_GC_IsTracked(object);
-  names_.try_emplace(object, Named{PyRef::borrow(object), std::move(path), of_argument, PyRef::borrow(parent),
-                                   was_untracked});
+  names_.try_emplace(object,
+                     Named{PyRef::borrow(object), std::move(path), of_argument, PyRef::borrow(parent), was_untracked});
   if (has_bytes(object)) buffers_.insert(object);
 }
 
@@ -265,8 +265,7 @@ PyObject* Reads::shown_by(PyObject* object) {
 void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
   container = shown_by(container);
   if (is_tensor(container) || PyType_Check(container) || is_plain_value(container) ||
-      is_of_this_package(Py_TYPE(container)) ||
-      (!plainly && has_python_method(Py_TYPE(container), "__getitem__")))
+      is_of_this_package(Py_TYPE(container)) || (!plainly && has_python_method(Py_TYPE(container), "__getitem__")))
     return;
   if (PyDict_Check(container)) {
     if (is_named(container, "collections.defaultdict") && PyDict_Contains(container, key) == 0) {

@@ -63,11 +63,12 @@ class Reads {
 
   // ---- stores, likewise
   struct Storing {
-    PyFrameObject* frame;  // that does it; borrowed
-    bool by_library;       // its code is the interpreter's own
+    PyFrameObject* frame;      // that does it; borrowed
+    bool by_library;           // its code is the interpreter's own
     std::string line() const;  // of the user's program: "file:line"
   };
-  void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing, bool plainly = false);
+  void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing,
+                        bool plainly = false);
   void stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing, bool plainly = false);
   void stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing);
   void stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing);
@@ -108,8 +109,8 @@ class Reads {
   void keep_before(PyObject* container);
   bool is_changed(PyObject* container) const;
   bool was_there(PyObject* buffer) const;
-  void store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where,
-             PyRef had, const Storing& storing);
+  void store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where, PyRef had,
+             const Storing& storing);
   void stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing);
   bool is_made(const New& made, PyObject* object) const;
   bool is_made(const New& made, const Place& place) const;
@@ -133,7 +134,7 @@ class Reads {
   };
   std::unordered_map<PyObject*, Named> names_;
   std::unordered_map<PyObject*, PyRef> owner_of_dict_;
-  std::unordered_set<PyObject*> buffers_;  // that were there before: they are no garbage collector's
+  std::unordered_set<PyObject*> buffers_;          // that were there before: they are no garbage collector's
   std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
   struct Cache {
     PyRef function, counts;  // counts: before the run, where it asks for them

@@ -3,11 +3,11 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/python_types.hpp"
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {
@@ -18,8 +18,8 @@ void fill_in(GuardItem& item, const Reads::Closing& closing) {
   PyObject* object = item.value.get();
   const Tensor t = tensor_of(object);
   const auto is_it = [&](const Tensor& other) { return other.get() == t.get(); };
-  const auto read = std::find_if(closing.reads.begin(), closing.reads.end(),
-                                 [&](const TensorRead& r) { return is_it(r.tensor); });
+  const auto read =
+      std::find_if(closing.reads.begin(), closing.reads.end(), [&](const TensorRead& r) { return is_it(r.tensor); });
   TensorGuard& own = *item.tensor;
   own = TensorGuard{{}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
   if (read != closing.reads.end()) own.read = *read;
@@ -100,8 +100,7 @@ bool Reads::is_made(const New& made, const Place& place) const {
 
 bool Reads::is_new_value(const New& made, PyObject* value) const {
   if (is_tensor(value)) return tensors_.count(value) == 0;
-  if (is_plain_value(value) || PyType_Check(value) ||
-      PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
+  if (is_plain_value(value) || PyType_Check(value) || PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
     return false;
   if (has_bytes(value) && !has_content(value)) return !was_there(value);
   return made.count(value) > 0 || (has_content(value) && names_.count(value) == 0);
@@ -212,9 +211,8 @@ bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
     }
     const bool is_tracked = guard.kind == Guard::kContent || guard.kind == Guard::kBytes;
     if (is_tracked && !place.before && !still_holds(guard)) *unkept = guard.path + " changed while the function ran";
-    std::erase_if(guard.items, [](const GuardItem& item) {
-      return item.tensor && is_transformed(tensor_of(item.value.get()));
-    });
+    std::erase_if(guard.items,
+                  [](const GuardItem& item) { return item.tensor && is_transformed(tensor_of(item.value.get())); });
     for (GuardItem& item : guard.items)
       if (item.tensor) fill_in(item, closing);
     if (guard.content || !guard.items.empty()) guards->add(std::move(guard));

@@ -43,8 +43,7 @@ void Reads::store(PyObject* holder, const char* module, const char* function, Py
                                {}});
 }
 
-void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing,
-                             bool plainly) {
+void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing, bool plainly) {
   PyTypeObject* type = Py_TYPE(object);
   if (is_tensor(object) || is_of_this_package(type)) return;
   if (!plainly && has_python_method(type, value ? "__setattr__" : "__delattr__")) return;  // which is seen when it runs
@@ -84,8 +83,7 @@ void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, co
   store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
 }
 
-void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing,
-                         bool plainly) {
+void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing, bool plainly) {
   PyTypeObject* type = Py_TYPE(container);
   if (is_tensor(container) || is_of_this_package(type)) return;
   if (!plainly && has_python_method(type, value ? "__setitem__" : "__delitem__")) return;
@@ -104,8 +102,8 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
     PyErr_Clear();
     if (i >= 0 && i < PyList_GET_SIZE(container))
       return store(container, "operator", "setitem", packed(container, key, value),
-                   path_of(container) + "[" + spelled(key) + "]",
-                   PyRef::borrow(PyList_GET_ITEM(container, i)), storing);
+                   path_of(container) + "[" + spelled(key) + "]", PyRef::borrow(PyList_GET_ITEM(container, i)),
+                   storing);
   }
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
   PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);

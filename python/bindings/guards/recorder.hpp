@@ -69,6 +69,10 @@ class Recorder {
   void enter(PyFrameObject* frame);
   void note(PyFrameObject* frame);
   void note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
+  // False: the instruction is none of these.
+  bool note_read(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
+  bool note_store(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
+  void note_operation(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
   void note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction);
   void note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords, const Reads::Storing& at);
   void note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at);
@@ -91,7 +95,7 @@ class Recorder {
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
   PyFrameObject* makes_iterator_ = nullptr;  // its latest instruction did; compared, not followed
   Py_ssize_t n_modules_ = 0;
-  int opaque_ = 0;                           // frames of opaque code that are open
+  int opaque_ = 0;  // frames of opaque code that are open
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;

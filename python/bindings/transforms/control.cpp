@@ -3,11 +3,11 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/operand.hpp"
+#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/traced_call.hpp"
-#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 namespace {

@@ -1,9 +1,9 @@
 #include "bindings/transforms/graph_members.hpp"
 
+#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 

@@ -3,13 +3,13 @@
 
 #include "backplane/device.hpp"
 #include "backplane/graph_picture.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/graph_members.hpp"
-#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {

@@ -5,13 +5,13 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
+#include "bindings/guards/object_contents.hpp"
+#include "bindings/guards/static_values.hpp"
+#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
-#include "bindings/transforms/object_contents.hpp"
 #include "bindings/transforms/python_function.hpp"
-#include "bindings/transforms/static_values.hpp"
-#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 namespace {
@@ -124,8 +124,8 @@ PyRef is_known_container(const Recorder& recorder) {
 }
 
 // `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
-bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs,
-                             const Recorder& recorder, std::vector<Tensor>* results, const char* name) {
+bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, const Recorder& recorder,
+                             std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
   const PyRef known_containers = all_are_outputs ? PyRef{} : is_known_container(recorder);
   if (!flatten_tree(returned, known_containers.get(), &leaves, &result_)) return false;
@@ -204,10 +204,11 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   recorder.stop();
   if (returned && changes_settings(grad_mode)) {
     Py_CLEAR(returned);
-    raise(BP_ERROR_VALUE,
-          "%s: the function leaves another default device, default dtype or recording of gradients behind, which a graph "
-          "cannot do. Fix: set it outside, or in a with block",
-          call.name);
+    raise(
+        BP_ERROR_VALUE,
+        "%s: the function leaves another default device, default dtype or recording of gradients behind, which a graph "
+        "cannot do. Fix: set it outside, or in a with block",
+        call.name);
   }
   return returned;
 }
@@ -255,7 +256,9 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder));
-    if (!returned || !traced->keep_result(returned.get(), entered, !options.guards_variables, recorder, &results, call.name)) return nullptr;
+    if (!returned ||
+        !traced->keep_result(returned.get(), entered, !options.guards_variables, recorder, &results, call.name))
+      return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   const std::vector<TensorRead> reads = scope.reads();
@@ -263,8 +266,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->constants_ = traced->graph_.constants();
   if (!recorder.close(traced->constants_, reads, options.guards_variables, &traced->guards_, &traced->unkept_))
     return nullptr;
-  for (Result& result : traced->results_)
-    result.is_new = result.constant && recorder.is_new(result.constant.get());
+  for (Result& result : traced->results_) result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
   failure.recorder = nullptr;
   return traced;

@@ -1,11 +1,11 @@
 // Traces of one call at several sizes, and which sizes a replay takes.
 #include <algorithm>
 
+#include "bindings/guards/static_values.hpp"
+#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
-#include "bindings/transforms/static_values.hpp"
 #include "bindings/transforms/traced_call.hpp"
-#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 namespace {

@@ -1,9 +1,9 @@
 // The transforms as functions of the module, with their documentation: the contract that a Python user reads.
+#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
-#include "bindings/transforms/user_line.hpp"
 
 namespace backplane::python {
 namespace {

@@ -1,11 +1,11 @@
-#include "bindings/transforms/static_values.hpp"
+#include "bindings/guards/static_values.hpp"
 
 #include <cmath>
 
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
-#include "bindings/transforms/object_contents.hpp"
 
 namespace backplane::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "bindings/transforms/user_line.hpp"
+#include "bindings/guards/user_line.hpp"
 
 #include <frameobject.h>
 

@@ -1,4 +1,4 @@
-#include "bindings/transforms/object_contents.hpp"
+#include "bindings/guards/object_contents.hpp"
 
 #include <algorithm>
 #include <string_view>
