@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/indexing/accumulate.hpp"
+#include "kernels/indexing/apart.hpp"
 #include "kernels/indexing/positions.hpp"
 #include "kernels/indexing/widened.hpp"
 #include "loops/cast_row.hpp"
@@ -140,12 +141,43 @@ inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_ten
   return put;
 }
 
+// Refuses a position out of range before anything is written, where what is written cannot be taken back: the result
+// lies in x.
+inline void check_before_writing(const bp_frame* frame, const bp_tensor* x, const Put& put) {
+  if (put.empty() || data_of(x) != data_of(put.out)) return;
+  const bp_tensor* indices = put.indices;
+  const int32_t rank = indices->dl.ndim;
+  const int64_t n = indices->dl.shape[rank - 1], size = put.out->dl.shape[put.axis];
+  const int64_t stride = indices->dl.strides[rank - 1] * plugin::kItemSize[indices->dtype];
+  const Lanes<1> lanes(indices->dl.shape, rank, rank - 1, {lane_operand(indices)});
+  lanes.run(frame, n, [&](char* const* p) -> const char* {
+    for_some_indices(frame, indices->dtype, p[0], stride, n, size, [](const int64_t*, int64_t, int64_t) {});
+    return nullptr;
+  });
+}
+
+// The arguments of a put whose result may be the memory of one of them.
+struct PutInPlace {
+  Apart indices, values;
+  Put put;
+
+  PutInPlace(const bp_frame* frame, const bp_value* args, const bp_tensor* out)
+      : indices(plugin::as_tensor(args[1]), out),
+        values(plugin::as_tensor(args[2]), out),
+        put(checked_put(frame, args, out)) {
+    put.indices = indices.get();
+    put.values = values.get();
+    check_before_writing(frame, plugin::as_tensor(args[0]), put);
+  }
+};
+
 // body.operator()<T, V>(put): checked, with x in the target, whose elements T are those of the values, V. Half floats
 // are combined in float32 and rounded once where there are many.
 template <bp_dtype_mask kAccepted, class Body>
 void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* outs, Body&& body) {
   const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
-  Put put = checked_put(frame, args, out);
+  PutInPlace in_place(frame, args, out);
+  Put& put = in_place.put;
   if (!put.empty() && pays_to_widen(x, put.values, out)) {
     const Widened sums(x);
     put.out = sums.get();
@@ -155,7 +187,7 @@ void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* o
       body.template operator()<float, plugin::bfloat16>(put);
     return sums.round_to(out);
   }
-  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  begin_as(frame, x, out);
   if (put.empty()) return;
   if constexpr ((kAccepted & BP_MASK_BOOL) != 0)
     if (out->dtype == BP_BOOL) return body.template operator()<BoolByte, BoolByte>(put);

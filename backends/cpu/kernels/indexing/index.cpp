@@ -7,6 +7,7 @@
 #include "kernels/families.hpp"
 #include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/along_axis.hpp"
+#include "kernels/indexing/apart.hpp"
 #include "kernels/indexing/index_space.hpp"
 #include "kernels/indexing/widened.hpp"
 #include "loops/cast_row.hpp"
@@ -150,7 +151,8 @@ void put(const IndexSpace& space, const bp_tensor* values, const int64_t* stride
                     });
 }
 
-// x, and what put_into(target) makes of it, where `target` is `out` or stands for it.
+// x, and what put_into(target) makes of it, where `target` is `out` or stands for it. The positions have been checked:
+// `out` may be x.
 template <class PutInto>
 void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out,
            PutInto&& put_into) {
@@ -159,8 +161,13 @@ void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, b
     put_into(sums.get());
     return sums.round_to(out);
   }
-  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  begin_as(frame, x, out);
   put_into(out);
+}
+
+// Are the sums kept in a wider tensor, whose items are how many times as large?
+int64_t widening(const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+  return accumulate && pays_to_widen(x, values, out) ? int64_t{sizeof(float)} / kItemSize[out->dtype] : 1;
 }
 
 // index(Tensor x, Tensor?[] indices)
@@ -173,13 +180,18 @@ bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp
 // index_put(Tensor x, Tensor?[] indices, Tensor values, *, bool accumulate)
 bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const bp_loop& loop = *frame->loop;
     const bool accumulate = plugin::as_bool(args[3]);
-    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
-      if (loop.count == 0) return check_positions(frame, args[1]);
-      const IndexSpace space(frame, args[1], kItemSize[target->dtype] / kItemSize[out->dtype]);
-      put(space, values, loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank, accumulate, target);
+    if (loop.count == 0) {
+      check_positions(frame, args[1]);
+      return begin_as(frame, x, out);
+    }
+    const Apart values(plugin::as_tensor(args[2]), out);
+    const IndexSpace space(frame, args[1], widening(x, values.get(), accumulate, out));
+    const int64_t* strides = loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank;
+    write(frame, x, values.get(), accumulate, out, [&](const bp_tensor* target) {
+      put(space, values.get(), strides, accumulate, target);
     });
   });
 }
@@ -219,15 +231,16 @@ void strides_of_taken(const bp_frame* frame, const bp_tensor* values, const bp_t
 // take_put(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
-    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+    const Apart values(plugin::as_tensor(args[2]), out);
     const int32_t axis = axis_of(args[3]);
     int64_t strides[kMaxRank];
-    strides_of_taken(frame, values, x, axis, indices, strides);
+    strides_of_taken(frame, values.get(), x, axis, indices, strides);
     const bool accumulate = plugin::as_bool(args[4]);
-    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
-      put(IndexSpace(frame, target, axis, indices), values, strides, accumulate, target);
+    const IndexSpace space(frame, out, axis, indices, widening(x, values.get(), accumulate, out));
+    write(frame, x, values.get(), accumulate, out, [&](const bp_tensor* target) {
+      put(space, values.get(), strides, accumulate, target);
     });
   });
 }
@@ -236,9 +249,9 @@ bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t,
 
 const Family kIndex([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_LOOP));
-  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_LOOP));
+  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE));
   registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE));
 });
 
 }  // namespace backplane::cpu

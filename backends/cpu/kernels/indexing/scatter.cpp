@@ -96,16 +96,15 @@ bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, 
 
 constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
 constexpr bp_dtype_mask kNumeric = kReal | BP_MASK_COMPLEX;
+constexpr uint32_t kFlags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE;
 
 }  // namespace
 
 const Family kScatter([](const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = kFlags));
+  registrar.kernel(BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = kFlags));
   registrar.kernel(
-      BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(
-      BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric,
-                             .flags = BP_KERNEL_STRIDED));
+      BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric, .flags = kFlags));
 });
 
 }  // namespace backplane::cpu
