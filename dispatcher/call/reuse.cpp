@@ -1,5 +1,5 @@
-// Calls whose caller donates some of the operands: an elementwise result may then take the memory of one, and an op with
-// an in-place form that of its first argument.
+// Calls whose caller donates some of the operands: an elementwise result may then take the memory of one, and an op
+// with an in-place form that of its first argument.
 //
 // That is a formula's intermediate at its last use (evaluation.cpp, and the code that codegen writes). Only where
 // nothing intercepts the call, so that nobody keeps the operand's value for later, and where nobody else holds the
@@ -35,7 +35,9 @@ TensorImpl* donated_operand(const OpEntry& op, const TensorImpl& first, const bp
 // May the op write its first argument, which is donated? Only into a result of that form, of a call that nothing
 // intercepts.
 bool may_take_first(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask, uint64_t donated) {
-  if (op.fast_path == FastPath::kLikeOperands || !(op.flags & BP_OP_INPLACE) || !(donated & 1) || n_args != op.n_args || op.n_results != 1) return false;
+  if (op.fast_path == FastPath::kLikeOperands || !(op.flags & BP_OP_INPLACE) || !(donated & 1) || n_args != op.n_args ||
+      op.n_results != 1)
+    return false;
   if (args[0].tag != BP_TAG_TENSOR || thread_state.included_keys != 0) return false;
   const TensorImpl& first = *impl(args[0].u.t);
   if (first.wrapper || !is_sole_owner(first)) return false;

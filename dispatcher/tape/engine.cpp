@@ -135,7 +135,8 @@ void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
-    if (!create_graph && !may_add_into(cotangent, false)) before = std::exchange(cotangent, roles::copy(impl(cotangent)));
+    if (!create_graph && !may_add_into(cotangent, false))
+      before = std::exchange(cotangent, roles::copy(impl(cotangent)));
     autograd.grad = impl(cotangent.detach_handle());
   } else if (create_graph) {
     Tensor sum = added(Tensor::share(autograd.grad), cotangent);
@@ -277,7 +278,8 @@ class Engine {
     {
       NodeUse use(node, run_.retain_graph);
       const bool partial = node->kind == Node::Kind::kOp && (node->op->flags & kPartialGradient);
-      node_vjp(node, cotangents, vjps, run_.create_graph, paths_ ? &*paths_ : nullptr, partial ? sums_of(node) : nullptr);
+      node_vjp(node, cotangents, vjps, run_.create_graph, paths_ ? &*paths_ : nullptr,
+               partial ? sums_of(node) : nullptr);
       use.done();
     }
     for (uint32_t e = 0; e < node->n_edges; ++e)

@@ -134,8 +134,8 @@ void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& 
 
 }  // namespace
 
-void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph,
-              const PathsTo* paths, const Tensor* const* sums) {
+void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph, const PathsTo* paths,
+              const Tensor* const* sums) {
   const AtSite at(*node);
   if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out, paths);
   if (node->kind == Node::Kind::kGraph) return node->graph->backward(node, cotangents, out, create_graph);

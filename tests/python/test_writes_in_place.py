@@ -144,7 +144,7 @@ def test_gradients_through_a_write_are_those_of_the_function(name):
     lambda x: x.scatter_(0, at(1, 99).reshape(2, 1), 1.0, "prod", include_self=False),
     lambda x: x.__setitem__(at(1, 99), 9.0),
     lambda x: x.__setitem__((at(1, 2), at(1, 99)), 9.0),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_an_index_out_of_range_changes_nothing(write, dtype):
     x = tensor(6, 4, dtype=dtype)

@@ -1,5 +1,5 @@
-// Size classes: four per power of two from 64 bytes, so that a block is at most a quarter larger than asked for; sixteen
-// above 1 MiB, where a quarter would be much. Each class is a stack of free blocks, linked through the blocks
+// Size classes: four per power of two from 64 bytes, so that a block is at most a quarter larger than asked for;
+// sixteen above 1 MiB, where a quarter would be much. Each class is a stack of free blocks, linked through the blocks
 // themselves.
 //
 // The state is never destroyed: tensors may outlive static destructors.
@@ -25,7 +25,7 @@ constexpr bool kKeep = true;
 #endif
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
-constexpr int kLargeBits = 20;                          // above 2^20 bytes classes are finer
+constexpr int kLargeBits = 20;                           // above 2^20 bytes classes are finer
 constexpr int kSmallClasses = 4 * (kLargeBits - 8) + 4;  // those up to 2^20
 constexpr int kClasses = kSmallClasses + 16 * (63 - kLargeBits);
 
@@ -62,7 +62,8 @@ State& state() {
 int class_of(uint64_t size) {
   if (size <= 4 * kAlignment) return static_cast<int>((size - 1) / kAlignment);
   const int top = std::bit_width(size - 1);  // 2^(top-1) < size <= 2^top
-  if (top > kLargeBits) return kSmallClasses + 16 * (top - kLargeBits - 1) + (static_cast<int>((size - 1) >> (top - 5)) & 15);
+  if (top > kLargeBits)
+    return kSmallClasses + 16 * (top - kLargeBits - 1) + (static_cast<int>((size - 1) >> (top - 5)) & 15);
   const int quarter = static_cast<int>((size - 1) >> (top - 3)) & 3;
   return 4 * (top - 8) + quarter;
 }

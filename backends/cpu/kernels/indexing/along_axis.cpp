@@ -73,7 +73,8 @@ bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, in
 
 const Family kAlongAxis([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::take_along_axis", "cpu", take_along_axis, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE));
+  registrar.kernel(
+      BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE));
 });
 
 }  // namespace backplane::cpu

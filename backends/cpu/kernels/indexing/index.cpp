@@ -190,9 +190,8 @@ bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t
     const Apart values(plugin::as_tensor(args[2]), out);
     const IndexSpace space(frame, args[1], widening(x, values.get(), accumulate, out));
     const int64_t* strides = loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank;
-    write(frame, x, values.get(), accumulate, out, [&](const bp_tensor* target) {
-      put(space, values.get(), strides, accumulate, target);
-    });
+    write(frame, x, values.get(), accumulate, out,
+          [&](const bp_tensor* target) { put(space, values.get(), strides, accumulate, target); });
   });
 }
 
@@ -239,9 +238,8 @@ bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t,
     strides_of_taken(frame, values.get(), x, axis, indices, strides);
     const bool accumulate = plugin::as_bool(args[4]);
     const IndexSpace space(frame, out, axis, indices, widening(x, values.get(), accumulate, out));
-    write(frame, x, values.get(), accumulate, out, [&](const bp_tensor* target) {
-      put(space, values.get(), strides, accumulate, target);
-    });
+    write(frame, x, values.get(), accumulate, out,
+          [&](const bp_tensor* target) { put(space, values.get(), strides, accumulate, target); });
   });
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 using plugin::kItemSize;
 
-// Slices of one item from each tensor: a loop per tensor over blocks that stay in the cache, in place of a call per item.
+// Slices of one item from each tensor: a loop per tensor over blocks that stay in the cache, in place of a call per
+// item.
 template <class Item>
 void interleave(const bp_value& arrays, int64_t begin, int64_t end, char* to) {
   constexpr int64_t kBlock = 1024;
@@ -47,7 +48,8 @@ bool join_slices(const bp_frame* frame, const bp_value& arrays, int32_t axis, co
   const bool items = are_items(arrays, slices);
   const auto range = [&](int64_t begin, int64_t end) {
     if (items)
-      return with_item_type(kItemSize[out->dtype], [&]<class Item>() { interleave<Item>(arrays, begin, end, data_of(out)); });
+      return with_item_type(kItemSize[out->dtype],
+                            [&]<class Item>() { interleave<Item>(arrays, begin, end, data_of(out)); });
     char* to = data_of(out) + begin * whole;
     for (int64_t slice = begin; slice < end; ++slice)
       for (uint32_t i = 0; i < arrays.count; ++i) {

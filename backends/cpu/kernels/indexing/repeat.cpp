@@ -48,7 +48,8 @@ bp_status BP_CALL repeat_each(const bp_frame* frame, const bp_value* args, int32
     for (int32_t d = axis + 1; d < x->dl.ndim; ++d) s.bytes *= x->dl.shape[d];
     if (s.bytes == 0) return;
     const auto all = [&](auto&& copy) {
-      plugin::parallel_for(frame, 0, outer, std::max<int64_t>(4 * kCheapGrain / std::max<int64_t>(s.total * s.bytes, 1), 1),
+      plugin::parallel_for(frame, 0, outer,
+                           std::max<int64_t>(4 * kCheapGrain / std::max<int64_t>(s.total * s.bytes, 1), 1),
                            [&](int64_t begin, int64_t end) {
                              for (int64_t o = begin; o < end; ++o)
                                repeat(frame, counts, one ? 0 : 1, s, data_of(x) + o * s.n * s.bytes,
