@@ -1,0 +1,80 @@
+"""`./dev test numbers`: every reference at 2,000 points, by kernels and by decompositions, and the table of docs/reference/accuracy.md.
+
+    report.py [--points N] [--dtypes A,B] [--op NAME]... [--write] [--seed S]
+
+It prints per op, dtype and order the largest error in units in the last place, and its point where that is beyond the bound; the status is 1
+where one is.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+from number_measure import bound_of, measure_row, row_of
+from number_references import REFERENCES
+from number_vectors import VECTORS
+
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "accuracy.md"
+BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
+
+
+def run(job):
+    name, dtype, forced, count, seed = job
+    return job, measure_row(name, dtype, count, forced, seed)
+
+
+def shown(error):
+    return f"{error:.2f}" if error < 10 else f"{error:.0f}" if error < 1e4 else f"{error:.0e}"
+
+
+def table(found, dtypes):
+    """Per op the larger error of kernel and decomposition, for each dtype: value / first / second derivative; and the bound."""
+    lines = ["| op | bound | " + " | ".join(dtypes) + " |", "| --- | --- |" + " --- |" * len(dtypes)]
+    for name in found:
+        cells = []
+        for dtype in dtypes:
+            ways = found[name].get(dtype, [])
+            cells.append(" / ".join(shown(max(way[order].error for way in ways)) for order in range(len(ways[0]))) if ways else "")
+        row = row_of(name)
+        lines.append(f"| `{name}` | {' / '.join(map(str, row.bound[: row.orders + 1]))} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def write(text):
+    page = PAGE.read_text()
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main():
+    options = argparse.ArgumentParser(prog="./dev test numbers")
+    options.add_argument("--points", type=int, default=2000)
+    options.add_argument("--dtypes", default=",".join(DTYPES))
+    options.add_argument("--op", action="append")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--write", action="store_true")
+    given = options.parse_args()
+    dtypes = given.dtypes.split(",")
+    names = given.op or [*REFERENCES, *VECTORS]
+    jobs = [(name, dtype, forced, given.points, given.seed) for name in names for dtype in dtypes for forced in (False, True)]
+    found, beyond = {name: {} for name in names}, 0
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+        for (name, dtype, forced, _, _), worst in pool.imap(run, jobs):
+            found[name].setdefault(dtype, []).append(worst)
+            print(f"{name} {dtype} {'primitives' if forced else 'kernel'}:", *(shown(w.error) for w in worst), flush=True)
+            for order, w in enumerate(worst):
+                if not w.error <= bound_of(name, dtype, order):
+                    beyond += 1
+                    print(f"    beyond {bound_of(name, dtype, order)}, order {order}: {w}", flush=True)
+    if given.write:
+        write(table(found, dtypes))
+    print(f"{len(names)} ops, {len(jobs)} measurements, {beyond} beyond their bound")
+    sys.exit(1 if beyond else 0)
+
+
+if __name__ == "__main__":
+    main()
