@@ -11,6 +11,7 @@ import numpy as np
 from backplane import _core
 from mpmath import mp
 from number_errors import error, evaluate, exact, to_format
+from number_peers import PEERS
 from number_points import FORMATS, points, vectors
 from number_references import REFERENCES, Row
 from number_vectors import LENGTH, VECTORS
@@ -92,6 +93,11 @@ def measure(name, row: Row, dtype, count, forced=False, seed=0):
         found = results(name, row, arrays, dtype)
     finally:
         _core.force_decomposition(before)
+    return compare(row, arrays, found, dtype)
+
+
+def compare(row, arrays, found, dtype):
+    """The largest errors of what was found, {(order, argument): array}, per order."""
     worst = [Worst() for _ in range(row.orders + 1)]
     for k, arguments in enumerate(zip(*arrays)):
         if row.only and not row.only(*arguments):
@@ -126,15 +132,23 @@ def vector_results(name, row, arrays, dtype):
     return found
 
 
-def measure_vectors(name, row, dtype, count, forced=False, seed=0):
+def vector_arrays(row, dtype, count, seed=0):
     arrays = [vectors(dtype, count, LENGTH, row.magnitude, seed + i) for i in range(row.arguments)]
     size = min(map(len, arrays))
-    arrays = [a[:size] for a in arrays]
+    return [a[:size] for a in arrays]
+
+
+def measure_vectors(name, row, dtype, count, forced=False, seed=0):
+    arrays = vector_arrays(row, dtype, count, seed)
     before = _core.force_decomposition(forced)
     try:
         found = vector_results(name, row, arrays, dtype)
     finally:
         _core.force_decomposition(before)
+    return compare_vectors(row, arrays, found, dtype)
+
+
+def compare_vectors(row, arrays, found, dtype):
     worst = [Worst() for _ in range(row.orders + 1)]
     for k, rows in enumerate(zip(*arrays)):
         numbers = [float(v) for r in rows for v in r]
@@ -165,3 +179,16 @@ def measure_row(name, dtype, count, forced=False, seed=0):
 def bound_of(name, dtype, order):
     row = row_of(name)
     return (row.bound if dtype in ("float32", "float64") else row.halves)[order]
+
+
+def measure_peer(name, peer, count, seed=0):
+    """The same of a peer's function in float32; None where it has none."""
+    functions, run = PEERS[peer]
+    function, row = functions().get(name), row_of(name)
+    if function is None:
+        return None
+    is_vector = name in VECTORS
+    arrays = vector_arrays(row, "float32", count, seed) if is_vector else points(row.kinds, "float32", count, seed)
+    differentiable = range(len(arrays)) if is_vector else [i for i in range(len(arrays)) if i not in row.constant]
+    found = run(function, [a.astype(np.float32) for a in arrays], differentiable, is_vector, row.orders)
+    return (compare_vectors if is_vector else compare)(row, arrays, found, "float32")

@@ -6,6 +6,7 @@ not a number of the dtype, digits cancel). The bound is that of value, first and
 result, for float32 and float64; `halves` that of float16 and bfloat16. Both are DEFAULT unless stated.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import number_jets as j
@@ -150,8 +151,12 @@ def steps(function):
     return lambda x: jet(function(jet(x).value))
 
 
+def finite(*xs):
+    return bool(np.isfinite(xs).all())
+
+
 def divisor(x, y):
-    return y != 0 and np.isfinite(x) and np.isfinite(y)
+    return y != 0 and finite(x, y)
 
 
 REFERENCES = {
@@ -166,10 +171,10 @@ REFERENCES = {
     "fabs": Row(abs),
     "sign": Row(lambda x: jet(j.sign(x))),
     "square": Row(lambda x: x * x),
-    "add": Row(lambda x, y: x + y, TWO),
-    "subtract": Row(lambda x, y: x - y, TWO),
+    "add": Row(lambda x, y: x + y, TWO, only=finite),
+    "subtract": Row(lambda x, y: x - y, TWO, only=finite),
     "multiply": Row(lambda x, y: x * y, TWO),
-    "divide": Row(lambda x, y: x / y, TWO, only=divisor),
+    "divide": Row(lambda x, y: x / y, TWO, only=divisor, tail=2.0**10),
     "maximum": Row(maximum, TWO),
     "minimum": Row(minimum, TWO),
     "fmax": Row(maximum, TWO),
@@ -202,7 +207,10 @@ REFERENCES = {
     "cbrt": Row(j.cbrt),
     "pow": Row(j.power, ("positive", "moderate"), bound=(4, 64, 64)),
     "hypot": Row(j.hypot, TWO),
-    "hypot_slope": Row(lambda x, y: x / j.hypot(x, y), TWO, only=lambda x, y: np.isfinite(x) and np.isfinite(y)),
+    "atan2_slope": Row(lambda x, y: y / (x * x + y * y), TWO, tail=2.0**10, bound=(4, 16, 32), only=finite),
+    "asin_slope": Row(lambda x: 1 / sqrt((1 - x) * (1 + x))),
+    "atanh_slope": Row(lambda x: 1 / ((1 - x) * (1 + x))),
+    "hypot_slope": Row(lambda x, y: x / j.hypot(x, y), TWO, tail=2.0**10, bound=(4, 16, 32), only=finite),
     # exponentials and logarithms
     "exp": Row(exp),
     "exp2": Row(lambda x: exp(x * mp.log(2))),
@@ -213,7 +221,7 @@ REFERENCES = {
     "log10": Row(lambda x: log(x) / mp.log(10)),
     "logaddexp": Row(logaddexp, TWO, bound=(4, 128, 128)),
     "xlogy": Row(xlogy, ("any", "positive")),
-    "logit": Row(lambda x: log(x / (1 - x)), ("unit",)),
+    "logit": Row(lambda x: log(x / (1 - x)), ("unit",), least=(0, 0, 1)),
     # trigonometry
     "sin": Row(j.sin),
     "cos": Row(j.cos),
@@ -221,7 +229,7 @@ REFERENCES = {
     "asin": Row(j.asin),
     "acos": Row(j.acos),
     "atan": Row(j.atan),
-    "atan2": Row(j.atan2, TWO),
+    "atan2": Row(j.atan2, TWO, tail=2.0**10, only=lambda x, y: x != 0),
     "sinh": Row(j.sinh),
     "cosh": Row(j.cosh),
     "tanh": Row(j.tanh),
@@ -232,18 +240,18 @@ REFERENCES = {
     # special functions
     "erf": Row(j.erf),
     "erfc": Row(j.erfc),
-    "erfinv": Row(j.erfinv),
-    "gaussian": Row(lambda x: exp(-x * x)),
-    "lgamma": Row(j.lgamma, ("moderate",), least=(1, 1, 1), precisions=QUICK),
+    "erfinv": Row(j.erfinv, bound=(4, 128, 256)),
+    "gaussian": Row(lambda x: exp(-x * x), least=(0, 0, 1), tail=64),
+    "lgamma": Row(j.lgamma, bound=(32, 8, 16), kinds=("moderate",), least=(1, 1, 1), precisions=QUICK),
     "digamma": Row(lambda x: j.polygamma(0, x), ("moderate",), least=(1, 1, 1), precisions=QUICK),
-    "polygamma": Row(lambda x: j.polygamma(1, x), ("moderate",), call=lambda op, x: op(1, x), least=(1, 1, 1), precisions=QUICK),
+    "polygamma": Row(lambda x: j.polygamma(1, x), bound=(8, 16, 16), kinds=("moderate",), call=lambda op, x: op(1, x), least=(1, 1, 1), precisions=QUICK),
     # activations
     "relu": Row(relu),
     "relu6": Row(lambda x: minimum(relu(x), 6)),
     "sigmoid": Row(sigmoid, ends=True),
     "silu": Row(silu, ends=True, tail=2.0**12, least=(0, 0.25, 1)),
-    "gelu": Row(gelu, ends=True, tail=2.0**12, least=(0, 0.25, 1)),
-    "gelu_tanh": Row(gelu_tanh, ends=True, least=(0, 0.25, 0), tail=2.0**12, bound=(64, 128, 256)),
+    "gelu": Row(gelu, ends=True, tail=2.0**12, least=(0, 0.25, 1), bound=(512, 16, 32)),
+    "gelu_tanh": Row(gelu_tanh, ends=True, least=(0, 0.25, 0), tail=2.0**12, bound=(1024, 1024, 2048)),
     "mish": Row(mish, ends=True, tail=2.0**12, least=(0, 0.25, 1)),
     "elu": Row(elu, ends=True),
     "celu": Row(elu),
@@ -262,12 +270,12 @@ REFERENCES = {
     "threshold": Row(lambda x: x + 0 if x > n(0.1) else jet(20), call=lambda op, x: op(x, 0.1, 20)),
     # derivatives of activations
     "sigmoid_grad": Row(lambda dy, y: dy * (y * (1 - y)), ("moderate", "unit"), least=(0, 20, 20)),
-    "tanh_grad": Row(lambda dy, y: dy * ((1 - y) * (1 + y)), ("moderate", "unit"), least=(0, 20, 20)),
+    "tanh_grad": Row(lambda dy, y: dy * ((1 - y) * (1 + y)), ("moderate", "unit"), least=(20, 20, 20)),
     "sigmoid_slope": Row(slope_of(sigmoid), ("moderate", "any"), orders=0),
     "tanh_slope": Row(slope_of(j.tanh), ("moderate", "any"), orders=0),
     "silu_grad": Row(slope_of(silu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
     "gelu_grad": Row(slope_of(gelu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
-    "gelu_tanh_grad": Row(slope_of(gelu_tanh), ("moderate", "any"), orders=0, tail=2.0**12, bound=(64, 128, 256)),
+    "gelu_tanh_grad": Row(slope_of(gelu_tanh), ("moderate", "any"), orders=0, tail=2.0**12, bound=(1024, 1024, 2048)),
     "mish_grad": Row(slope_of(mish), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
     "elu_grad": Row(slope_of(elu), ("moderate", "any"), orders=0),
     "leaky_relu_grad": Row(lambda dy, x: dy + 0 if x > 0 else dy * n(0.01), ("moderate", "any")),
@@ -282,14 +290,14 @@ REFERENCES = {
     # losses, element by element
     "mse_loss": Row(lambda x, t: (x - t) * (x - t), TWO),
     "l1_loss": Row(lambda x, t: abs(x - t), TWO),
-    "smooth_l1_loss": Row(smooth_l1, TWO),
-    "huber_loss": Row(huber, TWO),
-    "binary_cross_entropy": Row(bce, ("unit", "unit"), only=lambda x, t: 1e-7 < x < 1),
-    "binary_cross_entropy_with_logits": Row(bce_with_logits, ("any", "label")),
-    "kl_div": Row(kl_div, ("moderate", "unit")),
+    "smooth_l1_loss": Row(smooth_l1, TWO, only=lambda x, t: abs(abs(x - t) - 1) > 1e-6),
+    "huber_loss": Row(huber, TWO, only=lambda x, t: abs(abs(x - t) - 1) > 1e-6),
+    "binary_cross_entropy": Row(bce, ("unit", "unit"), only=lambda x, t: 1e-7 < x < 1, least=(0, 1, 0), bound=(4, 32, 4096)),
+    "binary_cross_entropy_with_logits": Row(bce_with_logits, ("any", "label"), only=lambda x, t: np.isfinite(x)),
+    "kl_div": Row(kl_div, ("moderate", "unit"), only=lambda x, t: t == 0 or abs(math.log(t) - x) > 1, bound=(16, 16, 16)),
     "poisson_nll_loss": Row(lambda x, t: exp(x) - t * x, ("moderate", "unit")),
-    "gaussian_nll_loss": Row(gaussian_nll, ("moderate", "moderate", "positive")),
+    "gaussian_nll_loss": Row(gaussian_nll, ("moderate", "moderate", "positive"), bound=(8, 512, 512)),
     "hinge_embedding_loss": Row(lambda x, t: x + 0 if t.value == 1 else relu(1 - x), ("any", "sign"), constant=(1,)),
     "margin_ranking_loss": Row(lambda x, y, t: relu(-t * (x - y)), ("any", "any", "sign"), constant=(2,)),
-    "soft_margin_loss": Row(lambda x, t: softplus(-t * x), ("any", "sign")),
+    "soft_margin_loss": Row(lambda x, t: softplus(-t * x), ("any", "sign"), tail=2.0**12),
 }

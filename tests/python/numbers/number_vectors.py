@@ -84,7 +84,7 @@ VECTORS = {
         magnitude=20,
     ),
     "rms_norm": Vector(
-        lambda x: x[0] / sqrt(mean([v * v for v in x]) + n(1e-6)), lambda op, x: op(x)[:, 0], sizes=(lambda *x: 0, lambda *x: per_length(x, 1, 1e-3), lambda *x: per_length(x, 2, 1e-3))
+        lambda x: x[0] / sqrt(mean([v * v for v in x]) + n(1e-6)), lambda op, x: op(x)[:, 0], sizes=(lambda *x: 0, lambda *x: per_length(x, 1, 1e-3), lambda *x: per_length(x, 2, 1e-3)), bound=TEN
     ),
     "layer_norm": Vector(lambda x: standard(x, 1e-5), lambda op, x: op(x)[:, 0], sizes=BY_SPREAD, magnitude=20, bound=TEN),
     "group_norm": Vector(lambda x: standard(x, 1e-5), lambda op, x: op(x, 1)[:, 0], sizes=BY_SPREAD, magnitude=20, bound=TEN),

@@ -1,6 +1,6 @@
 """`./dev test numbers`: every reference at 2,000 points, by kernels and by decompositions, and the table of docs/reference/accuracy.md.
 
-    report.py [--points N] [--dtypes A,B] [--op NAME]... [--write] [--seed S]
+    report.py [--points N] [--dtypes A,B] [--op NAME]... [--peers] [--write] [--seed S]
 
 It prints per op, dtype and order the largest error in units in the last place, and its point where that is beyond the bound; the status is 1
 where one is.
@@ -12,7 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from number_measure import bound_of, measure_row, row_of
+from number_measure import bound_of, measure_peer, measure_row, row_of
+from number_peers import PEERS
 from number_references import REFERENCES
 from number_vectors import VECTORS
 
@@ -26,18 +27,25 @@ def run(job):
     return job, measure_row(name, dtype, count, forced, seed)
 
 
+def run_peer(job):
+    name, peer, count, seed = job
+    return job, measure_peer(name, peer, count, seed)
+
+
 def shown(error):
     return f"{error:.2f}" if error < 10 else f"{error:.0f}" if error < 1e4 else f"{error:.0e}"
 
 
-def table(found, dtypes):
-    """Per op the larger error of kernel and decomposition, for each dtype: value / first / second derivative; and the bound."""
-    lines = ["| op | bound | " + " | ".join(dtypes) + " |", "| --- | --- |" + " --- |" * len(dtypes)]
+def table(found, dtypes, peers):
+    """Per op the larger error of kernel and decomposition, for each dtype: value / first / second derivative; and the bound. Peers in float32."""
+    heads = [*dtypes, *peers]
+    lines = ["| op | bound | " + " | ".join(heads) + " |", "| --- | --- |" + " --- |" * len(heads)]
     for name in found:
         cells = []
         for dtype in dtypes:
             ways = found[name].get(dtype, [])
             cells.append(" / ".join(shown(max(way[order].error for way in ways)) for order in range(len(ways[0]))) if ways else "")
+        cells += [" / ".join(shown(w.error) for w in peers[peer][name] or ()) for peer in peers]
         row = row_of(name)
         lines.append(f"| `{name}` | {' / '.join(map(str, row.bound[: row.orders + 1]))} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -56,6 +64,7 @@ def main():
     options.add_argument("--dtypes", default=",".join(DTYPES))
     options.add_argument("--op", action="append")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--peers", action="store_true")
     options.add_argument("--write", action="store_true")
     given = options.parse_args()
     dtypes = given.dtypes.split(",")
@@ -70,8 +79,12 @@ def main():
                 if not w.error <= bound_of(name, dtype, order):
                     beyond += 1
                     print(f"    beyond {bound_of(name, dtype, order)}, order {order}: {w}", flush=True)
+        peers = {peer: {} for peer in PEERS} if given.peers else {}
+        for (name, peer, _, _), worst in pool.imap(run_peer, [(name, peer, given.points, given.seed) for peer in peers for name in names]):
+            peers[peer][name] = worst
+            print(f"{name} {peer}:", *(shown(w.error) for w in worst or ()), flush=True)
     if given.write:
-        write(table(found, dtypes))
+        write(table(found, dtypes, peers))
     print(f"{len(names)} ops, {len(jobs)} measurements, {beyond} beyond their bound")
     sys.exit(1 if beyond else 0)
 
