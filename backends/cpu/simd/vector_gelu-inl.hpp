@@ -44,7 +44,8 @@ HWY_INLINE V density_exponential(D d, V a, V factor) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V normal_tail_exactly(D d, V a) {
   using T = hn::TFromD<D>;
-  const V limited = hn::Min(a, hn::Set(d, T(kNormalLimit))), b = hn::Mul(limited, hn::Set(d, T(0.70710678118654752440)));
+  const V limited = hn::Min(a, hn::Set(d, T(kNormalLimit))),
+          b = hn::Mul(limited, hn::Set(d, T(0.70710678118654752440)));
   const V slope = hn::Add(hn::Add(b, b), hn::Set(d, T(1)));
   const V p = hn::Mul(erfc_fit(d, b), hn::Set(d, T(0.5)));
   return hn::Div(density_exponential(d, limited, p), slope);
@@ -54,7 +55,8 @@ struct VectorGelu {
   static HWY_NOINLINE V general(D d, V x) {
     const V tail = hn::Mul(finite_below(d, x), normal_tail_exactly(d, hn::Abs(x)));
     const V y = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(x, tail), tail);
-    return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<hn::TFromD<D>>::infinity())), hn::Max(x, hn::Zero(d)), y);
+    return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<hn::TFromD<D>>::infinity())),
+                          hn::Max(x, hn::Zero(d)), y);
   }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {

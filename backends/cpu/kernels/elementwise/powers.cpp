@@ -1,4 +1,5 @@
-// pow, atan2 and hypot with their derivatives, logaddexp. An integer power wraps around; a negative integer exponent is a data error.
+// pow, atan2 and hypot with their derivatives, logaddexp. An integer power wraps around; a negative integer exponent is
+// a data error.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/powers.cpp"
 #include "hwy/foreach_target.h"
@@ -117,8 +118,8 @@ void fill_pow(Elementwise& t) {
   t.grain = kFunctionGrain;
 }
 
-// x and y by the larger of their magnitudes, and the sum of the quotients' squares, which is from 1 to 2. Infinities count as
-// equal, zeros as 0.
+// x and y by the larger of their magnitudes, and the sum of the quotients' squares, which is from 1 to 2. Infinities
+// count as equal, zeros as 0.
 template <class V>
 struct ScaledPair {
   V x, y, larger, squares;

@@ -1,5 +1,5 @@
-// The root of a sum of squares without overflow or underflow on the way: by the plain sum where that is in range, or by a
-// second pass over the elements.
+// The root of a sum of squares without overflow or underflow on the way: by the plain sum where that is in range, or by
+// a second pass over the elements.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,13 @@ bool squares_in_range(double squares, double n) {
   return squares > 1e-290 * n && squares < std::numeric_limits<double>::infinity();
 }
 
-// squares: the plain sum over n elements, `step` apart. The squares of float32 never leave double; those of double are taken of
-// quotients by the largest element.
+// squares: the plain sum over n elements, `step` apart. The squares of float32 never leave double; those of double are
+// taken of quotients by the largest element.
 template <class S>
 double root_of_squares(double squares, const S* x, int64_t n, int64_t step) {
   using C = plugin::Compute<S>;
   if (squares_in_range<C>(squares, static_cast<double>(n))) return std::sqrt(squares);
-  if constexpr (sizeof(C) < sizeof(double))
-    return std::sqrt(exact_sum(x, n, step, [](double v) { return v * v; }));
+  if constexpr (sizeof(C) < sizeof(double)) return std::sqrt(exact_sum(x, n, step, [](double v) { return v * v; }));
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double size = std::abs(static_cast<double>(static_cast<C>(x[i * step])));

@@ -45,8 +45,7 @@ double squares_in_pieces(const bp_frame* frame, const S* x, int64_t n) {
 template <class S>
 void over_rows(const bp_frame* frame, const S* x, S* out, int64_t rows, int64_t n) {
   if (rows < kFew && n > 2 * kPieceElements) {
-    for (int64_t i = 0; i < rows; ++i)
-      out[i] = norm_of_row(x + i * n, n, squares_in_pieces(frame, x + i * n, n));
+    for (int64_t i = 0; i < rows; ++i) out[i] = norm_of_row(x + i * n, n, squares_in_pieces(frame, x + i * n, n));
     return;
   }
   in_parallel(frame, rows, n, [&](int64_t begin, int64_t end) {
