@@ -81,22 +81,31 @@ def unary(value, first, second):
     return function
 
 
+def bounded(function, limit=10**5):
+    """The function of an argument within the limit: beyond, its result is beyond every format, 0 in all of them, or constant."""
+    return lambda x: function(min(max(x, -limit), limit))
+
+
+_exp, _expm1, _sinh, _cosh, _tanh = map(bounded, (mp.exp, mp.expm1, mp.sinh, mp.cosh, mp.tanh))
+_erf, _erfc = bounded(mp.erf, 30), bounded(mp.erfc, 30)
+
+
 def _squared_sech(x):
-    return 1 / mp.cosh(x) ** 2
+    return 1 / _cosh(x) ** 2
 
 
 def _logistic(x):
-    return 1 / (1 + mp.exp(-x))
+    return 1 / (1 + _exp(-x))
 
 
 def _gaussian(x):
-    return 2 / mp.sqrt(mp.pi) * mp.exp(-x * x)
+    return 2 / mp.sqrt(mp.pi) * _exp(-x * x)
 
 
 reciprocal = unary(lambda x: 1 / x, lambda x: -1 / x**2, lambda x: 2 / x**3)
 sqrt = unary(mp.sqrt, lambda x: 1 / (2 * mp.sqrt(x)), lambda x: -1 / (4 * x * mp.sqrt(x)))
-exp = unary(mp.exp, mp.exp, mp.exp)
-expm1 = unary(mp.expm1, mp.exp, mp.exp)
+exp = unary(_exp, _exp, _exp)
+expm1 = unary(_expm1, _exp, _exp)
 log = unary(mp.log, lambda x: 1 / x, lambda x: -1 / x**2)
 log1p = unary(mp.log1p, lambda x: 1 / (1 + x), lambda x: -1 / (1 + x) ** 2)
 sin = unary(mp.sin, mp.cos, lambda x: -mp.sin(x))
@@ -105,15 +114,15 @@ tan = unary(mp.tan, lambda x: mp.sec(x) ** 2, lambda x: 2 * mp.tan(x) * mp.sec(x
 atan = unary(mp.atan, lambda x: 1 / (1 + x * x), lambda x: -2 * x / (1 + x * x) ** 2)
 asin = unary(mp.asin, lambda x: 1 / mp.sqrt((1 - x) * (1 + x)), lambda x: x / mp.power((1 - x) * (1 + x), mp.mpf(3) / 2))
 acos = unary(mp.acos, lambda x: -1 / mp.sqrt((1 - x) * (1 + x)), lambda x: -x / mp.power((1 - x) * (1 + x), mp.mpf(3) / 2))
-sinh = unary(mp.sinh, mp.cosh, mp.sinh)
-cosh = unary(mp.cosh, mp.sinh, mp.cosh)
-tanh = unary(mp.tanh, _squared_sech, lambda x: -2 * mp.tanh(x) * _squared_sech(x))
+sinh = unary(_sinh, _cosh, _sinh)
+cosh = unary(_cosh, _sinh, _cosh)
+tanh = unary(_tanh, _squared_sech, lambda x: -2 * _tanh(x) * _squared_sech(x))
 asinh = unary(mp.asinh, lambda x: 1 / mp.sqrt(1 + x * x), lambda x: -x / mp.power(1 + x * x, mp.mpf(3) / 2))
 acosh = unary(mp.acosh, lambda x: 1 / mp.sqrt((x - 1) * (x + 1)), lambda x: -x / mp.power((x - 1) * (x + 1), mp.mpf(3) / 2))
 atanh = unary(mp.atanh, lambda x: 1 / ((1 - x) * (1 + x)), lambda x: 2 * x / ((1 - x) * (1 + x)) ** 2)
-erf = unary(mp.erf, _gaussian, lambda x: -2 * x * _gaussian(x))
-erfc = unary(mp.erfc, lambda x: -_gaussian(x), lambda x: 2 * x * _gaussian(x))
-sigmoid = unary(_logistic, lambda x: _logistic(x) * _logistic(-x), lambda x: -_logistic(x) * _logistic(-x) * mp.tanh(x / 2))
+erf = unary(_erf, _gaussian, lambda x: -2 * x * _gaussian(x))
+erfc = unary(_erfc, lambda x: -_gaussian(x), lambda x: 2 * x * _gaussian(x))
+sigmoid = unary(_logistic, lambda x: _logistic(x) * _logistic(-x), lambda x: -_logistic(x) * _logistic(-x) * _tanh(x / 2))
 lgamma = unary(lambda x: mp.re(mp.loggamma(x)), mp.digamma, lambda x: mp.polygamma(1, x))
 
 

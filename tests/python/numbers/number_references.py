@@ -156,7 +156,12 @@ def finite(*xs):
 
 
 def divisor(x, y):
-    return y != 0 and finite(x, y)
+    return abs(y) > 1e-30 and finite(x, y)
+
+
+def ordinary(*xs):
+    """Finite, with powers of each in range."""
+    return all(x == 0 or 1e-9 < abs(x) < 1e9 for x in xs)
 
 
 REFERENCES = {
@@ -205,12 +210,12 @@ REFERENCES = {
     "rsqrt": Row(lambda x: 1 / sqrt(x)),
     "reciprocal": Row(lambda x: 1 / x),
     "cbrt": Row(j.cbrt),
-    "pow": Row(j.power, ("positive", "moderate"), bound=(4, 64, 64)),
+    "pow": Row(j.power, ("positive", "moderate"), bound=(4, 64, 64), only=lambda x, y: x > 1e-30),
     "hypot": Row(j.hypot, TWO),
-    "atan2_slope": Row(lambda x, y: y / (x * x + y * y), TWO, tail=2.0**10, bound=(4, 16, 32), only=finite),
-    "asin_slope": Row(lambda x: 1 / sqrt((1 - x) * (1 + x))),
-    "atanh_slope": Row(lambda x: 1 / ((1 - x) * (1 + x))),
-    "hypot_slope": Row(lambda x, y: x / j.hypot(x, y), TWO, tail=2.0**10, bound=(4, 16, 32), only=finite),
+    "atan2_slope": Row(lambda x, y: y / (x * x + y * y), TWO, tail=2.0**10, bound=(4, 16, 32), only=lambda x, y: ordinary(x, y) and abs(abs(x) - abs(y)) >= 0.1 * max(abs(x), abs(y))),
+    "asin_slope": Row(lambda x: 1 / sqrt((1 - x) * (1 + x)), only=lambda x: abs(x) < 1),
+    "atanh_slope": Row(lambda x: 1 / ((1 - x) * (1 + x)), only=lambda x: abs(x) < 1),
+    "hypot_slope": Row(lambda x, y: x / j.hypot(x, y), TWO, tail=2.0**10, bound=(4, 16, 32), only=ordinary),
     # exponentials and logarithms
     "exp": Row(exp),
     "exp2": Row(lambda x: exp(x * mp.log(2))),
@@ -220,7 +225,7 @@ REFERENCES = {
     "log2": Row(lambda x: log(x) / mp.log(2)),
     "log10": Row(lambda x: log(x) / mp.log(10)),
     "logaddexp": Row(logaddexp, TWO, bound=(4, 128, 128)),
-    "xlogy": Row(xlogy, ("any", "positive")),
+    "xlogy": Row(xlogy, ("any", "positive"), only=finite),
     "logit": Row(lambda x: log(x / (1 - x)), ("unit",), least=(0, 0, 1)),
     # trigonometry
     "sin": Row(j.sin),
@@ -240,7 +245,7 @@ REFERENCES = {
     # special functions
     "erf": Row(j.erf),
     "erfc": Row(j.erfc),
-    "erfinv": Row(j.erfinv, bound=(4, 128, 256)),
+    "erfinv": Row(j.erfinv, bound=(4, 128, 256), precisions=QUICK),
     "gaussian": Row(lambda x: exp(-x * x), least=(0, 0, 1), tail=64),
     "lgamma": Row(j.lgamma, bound=(32, 8, 16), kinds=("moderate",), least=(1, 1, 1), precisions=QUICK),
     "digamma": Row(lambda x: j.polygamma(0, x), ("moderate",), least=(1, 1, 1), precisions=QUICK),
@@ -288,8 +293,8 @@ REFERENCES = {
     "shrink_grad": Row(lambda dy, x: dy + 0 if abs(x) > half else jet(0), ("moderate", "any")),
     "threshold_grad": Row(lambda dy, x: dy + 0 if x > 0 else jet(0), ("moderate", "any")),
     # losses, element by element
-    "mse_loss": Row(lambda x, t: (x - t) * (x - t), TWO),
-    "l1_loss": Row(lambda x, t: abs(x - t), TWO),
+    "mse_loss": Row(lambda x, t: (x - t) * (x - t), TWO, only=finite),
+    "l1_loss": Row(lambda x, t: abs(x - t), TWO, only=finite),
     "smooth_l1_loss": Row(smooth_l1, TWO, only=lambda x, t: abs(abs(x - t) - 1) > 1e-6),
     "huber_loss": Row(huber, TWO, only=lambda x, t: abs(abs(x - t) - 1) > 1e-6),
     "binary_cross_entropy": Row(bce, ("unit", "unit"), only=lambda x, t: 1e-7 < x < 1, least=(0, 1, 0), bound=(4, 32, 4096)),
@@ -298,6 +303,6 @@ REFERENCES = {
     "poisson_nll_loss": Row(lambda x, t: exp(x) - t * x, ("moderate", "unit")),
     "gaussian_nll_loss": Row(gaussian_nll, ("moderate", "moderate", "positive"), bound=(8, 512, 512)),
     "hinge_embedding_loss": Row(lambda x, t: x + 0 if t.value == 1 else relu(1 - x), ("any", "sign"), constant=(1,)),
-    "margin_ranking_loss": Row(lambda x, y, t: relu(-t * (x - y)), ("any", "any", "sign"), constant=(2,)),
+    "margin_ranking_loss": Row(lambda x, y, t: relu(-t * (x - y)), ("any", "any", "sign"), constant=(2,), only=finite),
     "soft_margin_loss": Row(lambda x, t: softplus(-t * x), ("any", "sign"), tail=2.0**12),
 }

@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from number_measure import bound_of, measure_peer, measure_row, row_of
+from number_measure import OURS, bound_of, measure, row_of
 from number_peers import PEERS
 from number_references import REFERENCES
 from number_vectors import VECTORS
@@ -23,30 +23,26 @@ BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
 
 
 def run(job):
-    name, dtype, forced, count, seed = job
-    return job, measure_row(name, dtype, count, forced, seed)
-
-
-def run_peer(job):
-    name, peer, count, seed = job
-    return job, measure_peer(name, peer, count, seed)
+    name, dtype, ways, count, seed = job
+    return job, measure(name, dtype, count, ways, seed)
 
 
 def shown(error):
     return f"{error:.2f}" if error < 10 else f"{error:.0f}" if error < 1e4 else f"{error:.0e}"
 
 
+def cell(orders):
+    return " / ".join(shown(max(w.error for w in ways)) for ways in zip(*orders))
+
+
 def table(found, dtypes, peers):
-    """Per op the larger error of kernel and decomposition, for each dtype: value / first / second derivative; and the bound. Peers in float32."""
+    """Per op the bound, for each dtype the larger error of kernel and decomposition (value / first / second derivative), and peers' in float32."""
     heads = [*dtypes, *peers]
     lines = ["| op | bound | " + " | ".join(heads) + " |", "| --- | --- |" + " --- |" * len(heads)]
-    for name in found:
-        cells = []
-        for dtype in dtypes:
-            ways = found[name].get(dtype, [])
-            cells.append(" / ".join(shown(max(way[order].error for way in ways)) for order in range(len(ways[0]))) if ways else "")
-        cells += [" / ".join(shown(w.error) for w in peers[peer][name] or ()) for peer in peers]
+    for name, rows in found.items():
         row = row_of(name)
+        cells = [cell([rows[dtype][way] for way in OURS]) for dtype in dtypes]
+        cells += [cell([rows["float32"][peer]]) if peer in rows["float32"] else "" for peer in peers]
         lines.append(f"| `{name}` | {' / '.join(map(str, row.bound[: row.orders + 1]))} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -69,20 +65,18 @@ def main():
     given = options.parse_args()
     dtypes = given.dtypes.split(",")
     names = given.op or [*REFERENCES, *VECTORS]
-    jobs = [(name, dtype, forced, given.points, given.seed) for name in names for dtype in dtypes for forced in (False, True)]
+    peers = tuple(PEERS) if given.peers else ()
+    jobs = [(name, dtype, OURS + (peers if dtype == "float32" else ()), given.points, given.seed) for name in names for dtype in dtypes]
     found, beyond = {name: {} for name in names}, 0
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        for (name, dtype, forced, _, _), worst in pool.imap(run, jobs):
-            found[name].setdefault(dtype, []).append(worst)
-            print(f"{name} {dtype} {'primitives' if forced else 'kernel'}:", *(shown(w.error) for w in worst), flush=True)
-            for order, w in enumerate(worst):
-                if not w.error <= bound_of(name, dtype, order):
-                    beyond += 1
-                    print(f"    beyond {bound_of(name, dtype, order)}, order {order}: {w}", flush=True)
-        peers = {peer: {} for peer in PEERS} if given.peers else {}
-        for (name, peer, _, _), worst in pool.imap(run_peer, [(name, peer, given.points, given.seed) for peer in peers for name in names]):
-            peers[peer][name] = worst
-            print(f"{name} {peer}:", *(shown(w.error) for w in worst or ()), flush=True)
+        for (name, dtype, *_), measured in pool.imap(run, jobs):
+            found[name][dtype] = measured
+            for way, orders in measured.items():
+                print(f"{name} {dtype} {way}:", *(shown(w.error) for w in orders), flush=True)
+                for order, w in enumerate(orders):
+                    if way in OURS and not w.error <= bound_of(name, dtype, order):
+                        beyond += 1
+                        print(f"    beyond {bound_of(name, dtype, order)}, order {order}: {w}", flush=True)
     if given.write:
         write(table(found, dtypes, peers))
     print(f"{len(names)} ops, {len(jobs)} measurements, {beyond} beyond their bound")
