@@ -123,3 +123,14 @@ def test_losses_of_logits_keep_their_digits():
     weighted = F.binary_cross_entropy_with_logits(bp.asarray([2.0, -2.0]), bp.asarray([0.25, 0.75]), pos_weight=bp.asarray(3.0), reduction="none").numpy()
     expected = [(1 - t) * math.log1p(math.exp(x)) + 3 * t * math.log1p(math.exp(-x)) for x, t in ((2.0, 0.25), (-2.0, 0.75))]
     np.testing.assert_allclose(weighted, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.bfloat16, bp.float32, bp.float64], ids=str)
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softsign", "tanhshrink", "hardswish", "elu", "softplus", "logsigmoid", "sigmoid", "tanh"])
+def test_nan_stays_beside_any_number(name, dtype):
+    """A vector with an extreme lane may take another way for all of its lanes."""
+    function = getattr(F, name)
+    for beside in (0.0, -3.0, -7.0, -50.0, -math.inf, math.inf, 1e4):
+        x = bp.asarray([math.nan, beside] * 9, dtype=dtype)
+        for found in (function(x), bp.grad(lambda x: bp.sum(function(x)))(x)):
+            assert bp.isnan(found).tolist() == [True, False] * 9, (beside, found)

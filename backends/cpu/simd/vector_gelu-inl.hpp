@@ -53,10 +53,12 @@ HWY_INLINE V normal_tail_exactly(D d, V a) {
 struct VectorGelu {
   template <class D, class V = hn::Vec<D>>
   static HWY_NOINLINE V general(D d, V x) {
-    const V tail = hn::Mul(finite_below(d, x), normal_tail_exactly(d, hn::Abs(x)));
-    const V y = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(x, tail), tail);
-    return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<hn::TFromD<D>>::infinity())),
-                          hn::Max(x, hn::Zero(d)), y);
+    using T = hn::TFromD<D>;
+    const V a = hn::Abs(x), tail = hn::Mul(finite_below(d, x), normal_tail_exactly(d, a));
+    const auto above = hn::Gt(x, hn::Zero(d)), infinite = hn::Eq(a, hn::Set(d, std::numeric_limits<T>::infinity()));
+    const V y = hn::IfThenElse(above, hn::Sub(x, tail), tail);
+    const V ends = hn::IfThenElse(above, x, hn::Zero(d));
+    return hn::IfThenElse(hn::Eq(x, x), hn::IfThenElse(infinite, ends, y), x);
   }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
