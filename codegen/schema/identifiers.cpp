@@ -158,7 +158,9 @@ std::string c_identifier(const std::string& name) {
 
 std::string cpp_identifier(const std::string& name) {
   const std::string word = c_identifier(name);
-  return one_of(word, kCppWords) || one_of(word, kCppOwnWords) ? word + "_" : word;
+  // BP_ begins the macros of the contract.
+  const bool taken = one_of(word, kCppWords) || one_of(word, kCppOwnWords) || word.starts_with("BP_");
+  return taken ? word + "_" : word;
 }
 
 std::string python_identifier(const std::string& name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/python_function.hpp"
 
 namespace backplane::python {
@@ -12,7 +13,7 @@ namespace {
 bool is_of_this_package(PyObject* globals) {
   PyObject* name = PyDict_GetItemString(globals, "__name__");
   const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  PyErr_Clear();
+  forget_error();
   constexpr std::string_view kPackage = "backplane";
   const std::string_view module = text ? text : "";
   return module.starts_with(kPackage) && (module.size() == kPackage.size() || module[kPackage.size()] == '.');
@@ -23,7 +24,7 @@ bool may_change(PyObject* value) { return !PyModule_Check(value) && !PyType_Chec
 
 PyRef names_of(PyObject* code, const char* list) {
   PyRef names = PyRef::steal(PyObject_GetAttrString(code, list));
-  PyErr_Clear();
+  forget_error();
   return names && PyTuple_Check(names.get()) ? names : PyRef{};
 }
 
@@ -39,7 +40,7 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
     if (op && name && PyUnicode_Check(name.get()) && PyUnicode_CompareWithASCIIString(op.get(), "LOAD_GLOBAL") == 0)
       names.push_back(std::move(name));
   }
-  PyErr_Clear();
+  forget_error();
   return names;
 }
 
@@ -48,7 +49,7 @@ std::vector<PyRef> globals_read_by(PyObject* code) {
 PyObject* Variable::found() const {
   if (is_cell()) return PyCell_GET(holder.get());
   PyObject* value = PyDict_GetItemWithError(holder.get(), name.get());
-  if (!value) PyErr_Clear();
+  if (!value) forget_error();
   return value;
 }
 
@@ -63,7 +64,7 @@ NamesOfRun::NamesOfRun(StateBefore& state) : state_(state), is_blind_(PyThreadSt
   PyRef self = is_blind_ ? PyRef{} : PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (self) PyEval_SetProfile(on_event, self.get());
   all_ = is_blind_ = !self;
-  PyErr_Clear();
+  forget_error();
 }
 
 NamesOfRun::~NamesOfRun() { stop(); }
@@ -78,7 +79,7 @@ int NamesOfRun::on_event(PyObject* self, PyFrameObject* frame, int what, PyObjec
   PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   if (run->codes_.count(code.get()) > 0) return 0;
   PyRef globals = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_globals"));
-  PyErr_Clear();
+  forget_error();
   run->add(code.get(), globals.get());
   return 0;
 }
@@ -94,7 +95,7 @@ void NamesOfRun::add(PyObject* code, PyObject* globals) {
       if (text) names_.insert(text);
     }
   }
-  PyErr_Clear();
+  forget_error();
   for (const char* word : {"getattr", "attrgetter", "__dict__", "vars"}) all_ = all_ || names_.count(word) > 0;
   if (globals) add_globals(code, globals);
 }
@@ -116,7 +117,7 @@ void NamesOfRun::add_globals(PyObject* code, PyObject* globals) {
 
 void NamesOfRun::note(PyObject* name, PyObject* value, const char* kind) {
   const char* text = PyUnicode_AsUTF8(name);
-  PyErr_Clear();
+  forget_error();
   if (!PyFunction_Check(value)) state_.note(value, std::string(kind) + (text ? text : "?"));
 }
 
@@ -152,7 +153,7 @@ void NamesOfRun::add_cells(PyObject* callable) {
 
 bool NamesOfRun::has(PyObject* name) const {
   const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return text && (all_ || names_.count(text) > 0);
 }
 

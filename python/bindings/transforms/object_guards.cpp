@@ -30,7 +30,7 @@ PyRef listed(PyObject* container) {
   if (!PyDict_Check(container)) return copied_elements(container);
   const PyRef keys = PyRef::steal(PyDict_Keys(container)), values = PyRef::steal(PyDict_Values(container));
   PyRef both = PyRef::steal(keys && values ? PySequence_Concat(keys.get(), values.get()) : nullptr);
-  PyErr_Clear();
+  forget_error();
   return both;
 }
 
@@ -193,7 +193,7 @@ class ObjectGuards::Walk {
         own.items.push_back({PyRef::borrow(name), {}, {}});
         of_class.items.push_back(item(name, value));
       }
-      PyErr_Clear();
+      forget_error();
     }
   }
 
@@ -291,7 +291,7 @@ int ObjectGuards::fit(const Watch& watch, const Item& item, std::string* why) co
     }
     case Watch::kSlots:
       of_slot = PyRef::steal(PyObject_GenericGetAttr(watch.holder.get(), item.key.get()));
-      if (!of_slot) PyErr_Clear();
+      if (!of_slot) forget_error();
       found = of_slot.get();
       break;
     case Watch::kType:

@@ -65,7 +65,7 @@ std::vector<PyRef> parts_of_callable(PyObject* callable) {
     } else if (!PyType_Check(next.get()) && PyCallable_Check(next.get())) {
       add(wrapped_by(next.get()));
     }
-    PyErr_Clear();
+    forget_error();
   }
   return parts;
 }
@@ -124,7 +124,7 @@ std::vector<StateBefore::Change> StateBefore::changes() const {
                          place.path + "[" + std::to_string(i) + "]"});
     }
   }
-  PyErr_Clear();
+  forget_error();
   return found;
 }
 

@@ -113,7 +113,7 @@ void take_back_what_is_left(const StateBefore& state, const NamesOfRun& names) {
     PyObject* now = variable->found();
     if (now && now != variable->value.get() && leads_to_traced(now)) variable->put_back();
   }
-  PyErr_Clear();
+  forget_error();
   PyErr_Restore(type, value, trail);
 }
 
