@@ -158,8 +158,10 @@ std::string c_identifier(const std::string& name) {
 
 std::string cpp_identifier(const std::string& name) {
   const std::string word = c_identifier(name);
-  // BP_ begins the macros of the contract.
-  const bool taken = one_of(word, kCppWords) || one_of(word, kCppOwnWords) || word.starts_with("BP_");
+  // The contract's types and macros, and the C library's types and macros of numbers.
+  const bool outside =
+      word.starts_with("BP_") || word.starts_with("bp_") || word.ends_with("_t") || word.ends_with("_C");
+  const bool taken = outside || one_of(word, kCppWords) || one_of(word, kCppOwnWords);
   return taken ? word + "_" : word;
 }
 
