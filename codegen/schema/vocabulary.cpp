@@ -91,7 +91,8 @@ const std::vector<std::string_view>& laws() {
   static const std::vector<std::string_view> words = {
       "gradient", "second_order", "forward",   "vmap",          "vmap_grad", "grad_vmap", "jvp_grad", "reverse",
       "trace",    "meta",         "decompose", "decompose_vjp", "inplace",   "out",       "zeros",    "alias",
-      "export",   "dtypes",       "native",    "device",        "numpy",     "zero_size", "errors",   "layout"};
+      "export",   "dtypes",       "native",    "device",        "numpy",     "zero_size", "errors",   "layout",
+      "half"};
   return words;
 }
 

@@ -54,10 +54,11 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
 // put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    if (plugin::as_bool(args[4]))
-      return combine_into<BP_MASK_ANY>(frame, args, outs, [&]<class T, class V>(const Put& put) {
-        put_lanes<T, V>(frame, put, [](T& target, T value) { add_to(target, value); });
-      });
+    if (plugin::as_bool(args[4])) {
+      const auto add = [](auto& target, auto value) { add_to(target, value); };
+      return accumulate_into<BP_MASK_ANY>(
+          frame, args, outs[0].u.t, [&]<class T, class V>(const Put& put) { put_lanes<T, V>(frame, put, add); }, add);
+    }
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const PutInPlace in_place(frame, args, out);
     const Put& put = in_place.put;

@@ -44,6 +44,8 @@ Int info_of(Routine routine) {
   void t##potrf_(const char*, const Int*, T*, const Int*, Int*, size_t);                                     \
   void t##getrf_(const Int*, const Int*, T*, const Int*, Int*, Int*);                                        \
   void t##getri_(const Int*, T*, const Int*, const Int*, T*, const Int*, Int*);                              \
+  void t##getrs_(const char*, const Int*, const Int*, const T*, const Int*, const Int*, T*, const Int*,      \
+                 Int*, size_t);                                                                              \
   void t##gelqf_(const Int*, const Int*, T*, const Int*, T*, T*, const Int*, Int*);                          \
   void orthogonal##glq_(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*); \
   }                                                                                                          \
@@ -55,6 +57,10 @@ Int info_of(Routine routine) {
   }                                                                                                          \
   inline Int getri(Int n, T* a, const Int* pivots, T* work, Int lwork) {                                     \
     return info_of([&](Int* info) { t##getri_(&n, a, &n, pivots, work, &lwork, info); });                    \
+  }                                                                                                          \
+  inline Int getrs(Int n, Int count, const T* a, const Int* pivots, T* b) {                                  \
+    const char plain = 'N';                                                                                  \
+    return info_of([&](Int* info) { t##getrs_(&plain, &n, &count, a, &n, pivots, b, &n, info, 1); });        \
   }                                                                                                          \
   inline Int gelqf(Int m, Int n, T* a, T* tau, T* work, Int lwork) {                                         \
     return info_of([&](Int* info) { t##gelqf_(&m, &n, a, &m, tau, work, &lwork, info); });                   \
