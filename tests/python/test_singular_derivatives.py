@@ -1,6 +1,8 @@
 """Derivatives of products with zeros and large factors, of determinants of singular matrices, and at equal values."""
 
 import itertools
+import math
+from fractions import Fraction
 
 import backplane as bp
 import numpy as np
@@ -18,15 +20,13 @@ PRODUCTS = [
 
 def others(x):
     """By Python's integers, exactly."""
-    from fractions import Fraction
-
     exact = [Fraction(float(v)) for v in x]
     found = []
     for i in range(len(exact)):
         product = Fraction(1)
         for k, v in enumerate(exact):
             product *= v if k != i else 1
-        found.append(float(product))
+        found.append(float(product) if abs(product) <= np.finfo(np.float64).max else math.inf if product > 0 else -math.inf)
     return np.array(found)
 
 

@@ -67,12 +67,13 @@ def differentiates(case):
 def gradients_of(case, arguments):
     inputs = [tensor.requires_grad_() for _, _, tensor in leaves(arguments, [arg.name for arg in case.entry.differentiable]) if tensor.dtype.name in INEXACT]
     ends = [result for result in differentiable_results(case, call(case, arguments)) if result.requires_grad]
-    return bp.gradients(ends, inputs, [bp.ones_like(end) for end in ends]) if ends and inputs else []
+    weights = [bp.reshape(bp.remainder(bp.arange(end.size, dtype=bp.float32) * 5, 7) - 2.5, end.shape).astype(end.dtype) for end in ends]
+    return bp.gradients(ends, inputs, weights) if ends and inputs else []
 
 
 @pytest.mark.parametrize("case", cases("half", differentiates))
 def test_gradients_are_those_of_float32(case):
-    """To a few units of the largest: a formula may read the op's result, which was rounded, and cotangents of several steps are summed."""
+    """To a few units of the largest, or of 0.05: a formula may read the op's result, which was rounded, and cotangents of several steps are summed."""
     for dtype in HALF:
         arrays = arrays_of(case, dtype, own_dtype=False)
         arguments = tensors_of(case, arrays, getattr(bp, dtype))
@@ -80,6 +81,8 @@ def test_gradients_are_those_of_float32(case):
         for found, reference in zip(gradients_of(case, arguments), expected):
             if found is None or not is_half(found) or reference is None or not found.size:
                 continue
-            difference = np.abs(to_array(found).astype(np.float64) - to_array(reference))
-            largest = np.nanmax(np.abs(np.where(np.isfinite(to_array(reference)), to_array(reference), 0)))
-            assert not (difference > 8 * float(bp.finfo(found.dtype).eps) * largest).any(), (to_array(found), to_array(reference))
+            found, reference, info = to_array(found).astype(np.float64), to_array(reference).astype(np.float64), bp.finfo(found.dtype)
+            fits = abs(reference) < float(info.max)
+            largest = abs(np.where(fits, reference, 0)).max()
+            wrong = fits & ~(abs(found - reference) <= 8 * float(info.eps) * max(largest, 0.05))
+            assert not wrong.any(), f"found {found[wrong][:4]}, of float32 {reference[wrong][:4]}"
