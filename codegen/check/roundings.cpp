@@ -1,8 +1,9 @@
-// Which formulas run in float32 on half floats: those that would round more than once between their inputs and a result.
+// Which formulas run in float32 on half floats: those that would round more than once between their inputs and a
+// result.
 //
-// A formula that calls one op which rounds is right as it is, because that op rounds once. Views, ops that move elements,
-// those whose results are compared exactly, and those tagged exact:real do not round; a cast to another dtype than a
-// half float ends the count.
+// A formula that calls one op which rounds is right as it is, because that op rounds once. Views, ops that move
+// elements, those whose results are compared exactly, and those tagged exact:real do not round; a cast to another dtype
+// than a half float ends the count.
 #include <algorithm>
 #include <vector>
 

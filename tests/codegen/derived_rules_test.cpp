@@ -104,9 +104,9 @@ TEST_F(Derived, NodesStandAfterWhatTheyRead) {
 
 TEST_F(Derived, FormulasThatRoundMoreThanOnceAreWideOnHalfFloats) {
   const auto wide = [&](const std::string& dtypes, const std::string& formula, const std::string& more = {}) {
-    const Checked& c = check(entry("f(Tensor x) -> Tensor", "    kind: composite\n    dtypes: " + dtypes +
-                                                                "\n    shape: same(x)\n    decompose: " + formula +
-                                                                "\n" + more));
+    const Checked& c =
+        check(entry("f(Tensor x) -> Tensor", "    kind: composite\n    dtypes: " + dtypes +
+                                                 "\n    shape: same(x)\n    decompose: " + formula + "\n" + more));
     return (c.registry.ops.front().find(BP_RULE_DECOMPOSE)->flags & BP_FORMULA_WIDE) != 0;
   };
   EXPECT_FALSE(wide("floating", "add(x, x)"));

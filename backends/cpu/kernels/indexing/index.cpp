@@ -148,9 +148,8 @@ class GroupedSums {
     for_each_group(to.data(), static_cast<int64_t>(to.size()), [&](const int64_t* places, int64_t count) {
       char* const here = target + at(to, places[0]);
       if (count == 1)
-        return rows(here, values + at(from, places[0]), [&](char* const* p, const int64_t* s, int64_t n, char*) {
-          add_(p[1], s[1], p[0], s[0], n);
-        });
+        return rows(here, values + at(from, places[0]),
+                    [&](char* const* p, const int64_t* s, int64_t n, char*) { add_(p[1], s[1], p[0], s[0], n); });
       rows(here, here, [&](char* const* p, const int64_t* s, int64_t n, char* sums) {
         cast_row(narrow_, p[0], s[0], wide_, sums, kItemSize[wide_], n);
       });

@@ -70,7 +70,8 @@ void segment_sum(const bp_tensor* data, const bp_tensor* ids, const bp_tensor* o
     add_block(neighbours(ids, first, count, id_block), neighbours(data, first, count, block), count, size, sums);
   }
   if constexpr (!std::is_same_v<T, C>)
-    cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(sums), sizeof(C), out->dtype, data_of(out), sizeof(T), size);
+    cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(sums), sizeof(C), out->dtype, data_of(out), sizeof(T),
+             size);
 }
 
 constexpr bp_dtype_mask kNumeric = BP_MASK_ANY & ~BP_MASK_BOOL;

@@ -17,8 +17,7 @@ inline constexpr bp_dtype_mask kNarrow =
 class Widened {
  public:
   explicit Widened(const bp_tensor* narrow)
-      : tensor_(*narrow),
-        memory_(elements_of(narrow) * plugin::kItemSize[wide_dtype(narrow->dtype)]) {
+      : tensor_(*narrow), memory_(elements_of(narrow) * plugin::kItemSize[wide_dtype(narrow->dtype)]) {
     tensor_.dtype = wide_dtype(narrow->dtype);
     tensor_.dl.dtype.bits = static_cast<uint8_t>(8 * plugin::kItemSize[tensor_.dtype]);
     tensor_.dl.data = memory_.get();

@@ -222,8 +222,8 @@ bp_status BP_CALL matmul_add_kernel(const bp_frame* frame, const bp_value* args,
 }
 
 // A product of half floats is rounded before z is added, and may overflow where the sum fits: the decomposition, in
-// float32, rounds once. Declined but for products of bfloat16 so large that the instruction of oneDNN pays; bfloat16 has
-// float32's range.
+// float32, rounds once. Declined but for products of bfloat16 so large that the instruction of oneDNN pays; bfloat16
+// has float32's range.
 bp_status BP_CALL supports_matmul_add(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
   constexpr int64_t kLargeWork = int64_t{1} << 21;
   const auto half = [](const bp_value& v) {

@@ -122,8 +122,8 @@ bp_status BP_CALL prod_of_others(const bp_frame* frame, const bp_value* args, in
 }  // namespace
 
 const Family kProdOfOthers([](const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::prod_of_others", "cpu", prod_of_others,
-                             .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX));
+  registrar.kernel(
+      BP_KERNEL("bp::prod_of_others", "cpu", prod_of_others, .dtypes = BP_MASK_FLOATING | BP_MASK_COMPLEX));
 });
 
 }  // namespace backplane::cpu

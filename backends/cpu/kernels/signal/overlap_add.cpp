@@ -42,7 +42,8 @@ void run_in(const bp_frame* frame, const Overlap& o, const T* x, T* out) {
       } else {
         std::fill_n(scratch.get(), count, Sum(0));
         add_windows(o, x + i * read, scratch.get());
-        std::transform(scratch.get(), scratch.get() + count, out + i * count, [](Sum v) { return T(static_cast<Compute<T>>(v)); });
+        std::transform(scratch.get(), scratch.get() + count, out + i * count,
+                       [](Sum v) { return T(static_cast<Compute<T>>(v)); });
       }
     }
   };
