@@ -235,7 +235,8 @@ void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, b
 
 // Are the sums kept in a wider tensor, whose items are how many times as large?
 int64_t widening(const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out) {
-  return accumulate && pays_to_widen(x, values, out) ? int64_t{sizeof(float)} / kItemSize[out->dtype] : 1;
+  return accumulate && pays_to_widen(x, values, out) ? kItemSize[Widened::dtype_of(out->dtype)] / kItemSize[out->dtype]
+                                                     : 1;
 }
 
 // index(Tensor x, Tensor?[] indices)

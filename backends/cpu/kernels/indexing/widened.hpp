@@ -16,9 +16,10 @@ inline constexpr bp_dtype_mask kNarrow =
 
 class Widened {
  public:
+  static bp_dtype dtype_of(bp_dtype narrow) { return narrow == BP_COMPLEX64 ? BP_COMPLEX128 : BP_FLOAT64; }
   explicit Widened(const bp_tensor* narrow)
-      : tensor_(*narrow), memory_(elements_of(narrow) * plugin::kItemSize[wide_dtype(narrow->dtype)]) {
-    tensor_.dtype = wide_dtype(narrow->dtype);
+      : tensor_(*narrow), memory_(elements_of(narrow) * plugin::kItemSize[dtype_of(narrow->dtype)]) {
+    tensor_.dtype = dtype_of(narrow->dtype);
     tensor_.dl.dtype.bits = static_cast<uint8_t>(8 * plugin::kItemSize[tensor_.dtype]);
     tensor_.dl.data = memory_.get();
     tensor_.dl.byte_offset = 0;
@@ -33,8 +34,6 @@ class Widened {
   }
 
  private:
-  static bp_dtype wide_dtype(bp_dtype narrow) { return narrow == BP_COMPLEX64 ? BP_COMPLEX128 : BP_FLOAT64; }
-
   bp_tensor tensor_;
   Scratch<char> memory_;
 };
