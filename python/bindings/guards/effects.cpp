@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/guards/object_contents.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {
@@ -61,7 +62,7 @@ void restore(const Effects::Before& before) {
     case Effects::Before::kContext:
       if (value) PyRef::steal(PyContextVar_Set(holder, value));
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 }  // namespace
@@ -95,7 +96,7 @@ PyRef renewed(PyObject* value) {
       const PyRef part = PyRef::steal(PyObject_GetAttrString(value, name));
       if (part && part.get() != Py_None) PyObject_SetAttrString(copy.get(), name, part.get());
     }
-    PyErr_Clear();
+    forget_error();
     return copy;
   }
   const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
