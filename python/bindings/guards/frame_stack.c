@@ -9,9 +9,10 @@
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
 #include <internal/pycore_frame.h>
 
-int frame_stack_is_known(void) { return 1; }
+int frame_stack_wants_depth(void) { return 0; }
 
-FrameStack frame_stack(PyFrameObject* frame) {
+FrameStack frame_stack(PyFrameObject* frame, int depth) {
+  (void)depth;
   _PyInterpreterFrame* const f = frame->f_frame;
   const Py_ssize_t count = f->stacktop - f->f_code->co_nlocalsplus;
   FrameStack stack = {NULL, 0, f->localsplus, f->localsplus, (PyObject*)f->f_func};
@@ -23,20 +24,32 @@ FrameStack frame_stack(PyFrameObject* frame) {
 
 #elif PY_VERSION_HEX < 0x030B0000
 
-int frame_stack_is_known(void) { return 1; }
+int frame_stack_wants_depth(void) { return 0; }
 
-FrameStack frame_stack(PyFrameObject* frame) {
+FrameStack frame_stack(PyFrameObject* frame, int depth) {
+  (void)depth;
   FrameStack stack = {frame->f_valuestack + frame->f_stackdepth, frame->f_stackdepth, frame->f_localsplus,
                       frame->f_localsplus + frame->f_code->co_nlocals, NULL};
   return stack;
 }
 
 #else
+#include <internal/pycore_code.h>
+#include <internal/pycore_frame.h>
 
-int frame_stack_is_known(void) { return 0; }
+int frame_stack_wants_depth(void) { return 1; }
 
-FrameStack frame_stack(PyFrameObject* frame) {
-  FrameStack stack = {NULL, 0, NULL, NULL, NULL};
+FrameStack frame_stack(PyFrameObject* frame, int depth) {
+  _PyInterpreterFrame* const f = frame->f_frame;
+#if PY_VERSION_HEX >= 0x030D0000
+  PyCodeObject* const code = (PyCodeObject*)f->f_executable;
+#else
+  PyCodeObject* const code = f->f_code;
+#endif
+  FrameStack stack = {NULL, 0, f->localsplus, f->localsplus, f->f_funcobj};
+  if (depth < 0) return stack;
+  stack.end = f->localsplus + code->co_nlocalsplus + depth;
+  stack.count = depth;
   return stack;
 }
 

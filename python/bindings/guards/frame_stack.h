@@ -23,10 +23,11 @@ typedef struct {
   PyObject* function; /* that runs; NULL: unknown */
 } FrameStack;
 
-/* Can the stack be read in this version of the interpreter? */
-int frame_stack_is_known(void);
-/* Inside a trace function, for the frame that it was called with. */
-FrameStack frame_stack(PyFrameObject* frame);
+/* Does frame_stack want the stack's depth? Interpreters from 3.12 on do not keep it for trace functions. */
+int frame_stack_wants_depth(void);
+/* Inside a trace function, for the frame that it was called with. `depth`: values on the stack, where that is wanted; -1:
+ * unknown. */
+FrameStack frame_stack(PyFrameObject* frame, int depth);
 /* The name of the cell with this number in LOAD_DEREF; a new reference, or NULL. */
 PyObject* cell_name(PyObject* code, int number);
 

@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
     {"DELETE_ATTR", Action::kDeleteAttribute},
     {"STORE_SUBSCR", Action::kStoreItem},
     {"DELETE_SUBSCR", Action::kDeleteItem},
+    {"STORE_SLICE", Action::kStoreSlice},
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
     {"PRECALL", Action::kCall},
 #else

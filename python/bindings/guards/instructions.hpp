@@ -22,6 +22,7 @@ enum class Action : uint8_t {
   kDeleteAttribute,  // name; object
   kStoreItem,        // value, container, key
   kDeleteItem,       // container, key
+  kStoreSlice,       // value, container, start, stop
   kCall,             // argument: how many arguments; in front of them the callable and a self, or NULL
   kCallPlain,        // argument: how many arguments; in front of them the callable alone
   kCallUnpacked,     // argument, lowest bit: is there a dict of keyword arguments?

@@ -50,12 +50,22 @@ bool is_wrapper_of(PyObject* wrapper, PyObject* function) {
 
 }  // namespace
 
+// 3.12 looks only once, when a trace function is set, whether any frame has ever asked for instructions.
+static void ask_for_instructions() {
+#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000
+  PyObject* frame = reinterpret_cast<PyObject*>(PyEval_GetFrame());
+  for (PyObject* value : {Py_True, Py_False})
+    if (frame) PyObject_SetAttrString(frame, "f_trace_opcodes", value);
+  PyErr_Clear();
+#endif
+}
+
 Recorder::Recorder(const char* transform)
     : transform_(transform),
       reads_([this](PyObject* object) { return is_made_now(object); }),
       outer_recorder_(current) {
   PyThreadState* thread = PyThreadState_Get();
-  is_blind_ = !frame_stack_is_known() || thread->tracing > 0;
+  is_blind_ = thread->tracing > 0;
   if (is_blind_) return;
   capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (!capsule_) return;
@@ -71,6 +81,7 @@ Recorder::Recorder(const char* transform)
   for (const char* own : {"opcode", "operator", "copy", "gc", "os"}) PyRef::steal(PyImport_ImportModule(own));
   forget_error();
   n_modules_ = PyDict_GET_SIZE(PyImport_GetModuleDict());
+  ask_for_instructions();
   PyEval_SetTrace(on_event, capsule_.get());
 }
 
@@ -130,8 +141,21 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     at->second.is_library = is_library_file(file);
     at->second.is_opaque = is_opaque_code(file, text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
     at->second.is_watched = !is_package_file(file) && !at->second.is_opaque;
+    if (at->second.is_watched && frame_stack_wants_depth()) {
+      const PyRef module = PyRef::steal(PyImport_ImportModule("backplane._stack_depths"));
+      at->second.depths =
+          PyRef::steal(module ? PyObject_CallMethod(module.get(), "stack_depths", "O", code.get()) : nullptr);
+      forget_error();
+    }
   }
   return at->second;
+}
+
+int Recorder::depth_of(const Code& code, int offset) {
+  if (!code.depths) return -1;
+  const PyRef key = PyRef::steal(PyLong_FromLong(offset));
+  PyObject* depth = key ? PyDict_GetItemWithError(code.depths.get(), key.get()) : nullptr;
+  return depth ? static_cast<int>(PyLong_AsLong(depth)) : -1;
 }
 
 void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
@@ -143,10 +167,10 @@ void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
   if (!code.is_watched) return;
-  const PyRef opcodes = PyRef::steal(PyBool_FromLong(1));
+  const PyRef opcodes = PyRef::borrow(Py_True);
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", opcodes.get());
   forget_error();
-  const FrameStack stack = frame_stack(frame);
+  const FrameStack stack = frame_stack(frame, -1);
   if (!stack.function || !PyFunction_Check(stack.function)) return;
   reads_.function(stack.function);
   auto* own = reinterpret_cast<PyCodeObject*>(code.object.get());
@@ -183,7 +207,7 @@ void Recorder::note(PyFrameObject* frame) {
   const auto [at, is_new] = code.instructions.try_emplace(offset);
   if (is_new) at->second = instruction_at(code.object.get(), offset);
   if (at->second.action == Action::kNone) return;
-  const FrameStack stack = frame_stack(frame);
+  const FrameStack stack = frame_stack(frame, depth_of(code, offset));
   if (stack.end) note(frame, code, at->second, stack);
   forget_error();
 }

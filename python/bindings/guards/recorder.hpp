@@ -57,6 +57,7 @@ class Recorder {
     PyRef object;
     bool is_watched = false, is_library = false, is_opaque = false;
     std::unordered_map<int, Instruction> instructions;
+    PyRef depths;  // of the stack, by offset; none: the frame knows
   };
   struct StandIn {
     PyRef traced, original;
@@ -65,6 +66,7 @@ class Recorder {
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   int forward(PyFrameObject* frame, int what, PyObject* argument) const;
   Code& code_of(PyFrameObject* frame);
+  static int depth_of(const Code& code, int offset);
   void enter_or_leave(PyFrameObject* frame, bool enters);
   void enter(PyFrameObject* frame);
   void note(PyFrameObject* frame);

@@ -110,6 +110,10 @@ bool Recorder::note_store(PyFrameObject* frame, Code& code, const Instruction& i
     case Action::kStoreItem:
       reads_.stores_entry(second, top, third, where);
       break;
+    case Action::kStoreSlice:
+      if (const PyRef slice = PyRef::steal(PySlice_New(second, top, nullptr)))
+        reads_.stores_entry(third, slice.get(), at(stack, 4), where);
+      break;
     case Action::kDeleteItem:
       reads_.stores_entry(second, top, nullptr, where);
       break;

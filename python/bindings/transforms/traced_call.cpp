@@ -8,6 +8,7 @@
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/static_values.hpp"
 #include "bindings/guards/user_line.hpp"
+#include "bindings/interpreter/context_settings.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -52,11 +53,15 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
 // tensor, which is a new one.
 bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
 
-// Has the function set, and left, what holds for all calls on this thread?
-bool TracedCall::changes_settings(bool grad_mode) const {
+// Has the function set, and left, what holds for later calls too? Then that is as it was again.
+bool TracedCall::left_settings(bool records) const {
   const bp_device device = default_device();
-  return device.backend != default_device_.backend || device.ordinal != default_device_.ordinal ||
-         default_float() != default_float_ || recorded_outside() != grad_mode;
+  const bool another_device = device.backend != default_device_.backend || device.ordinal != default_device_.ordinal;
+  const bool another_float = default_float() != default_float_, another_mode = grad_enabled() != records;
+  if (another_device) change_setting(Setting::kDevice, value_of_device(default_device_), true);
+  if (another_float) change_setting(Setting::kFloat, default_float_, true);
+  if (another_mode) set_grad_enabled(records);
+  return another_device || another_float || another_mode;
 }
 
 void note_grad_mode_read() { grad_mode_is_read = true; }
@@ -198,11 +203,12 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   for (size_t i = 0; i < arguments_.size(); ++i)
     recorder.reads().name_copy(array.at(inputs.trees.entries[i].position), arguments_[i].name);
   const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
+  const bool records = grad_enabled();
   PyObject* returned = array.call(call.function, call.n_args, call.keywords);
   if (grad_mode_is_read) grad_mode_ = grad_mode;
   grad_mode_is_read |= outer_read;
   recorder.stop();
-  if (returned && changes_settings(grad_mode)) {
+  if (returned && left_settings(records)) {
     Py_CLEAR(returned);
     raise(
         BP_ERROR_VALUE,

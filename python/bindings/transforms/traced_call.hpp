@@ -96,7 +96,7 @@ class TracedCall {
   void keep_inputs(const CallInputs& inputs);
   bool keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, const Recorder& recorder,
                    std::vector<Tensor>* results, const char* name);
-  bool changes_settings(bool grad_mode) const;
+  bool left_settings(bool records) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder);
