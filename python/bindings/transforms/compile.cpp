@@ -114,11 +114,9 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic);
-  // A size beyond the limits of the graph for all others, at which the function does something of its own.
-  const bool beyond = std::any_of(options.kept.begin(), options.kept.end(),
-                                  [](const auto& kept) { return kept->graph().is_dynamic(); });
-  if (!traced && beyond && PyErr_ExceptionMatches(PyExc_Exception)) {
+  bool is_of_this_size = false;  // the function does something of its own there
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic, &is_of_this_size);
+  if (!traced && is_of_this_size && PyErr_ExceptionMatches(PyExc_Exception)) {
     log_line(name + ": traced for this size alone: " + taken_error());
     traced = TracedCall::trace(inputs, options.run);
   }

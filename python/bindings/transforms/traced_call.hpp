@@ -48,8 +48,9 @@ class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
   // `dynamic`: names of sizes for which the graph is to hold whatever they are; the function then runs some ten times.
+  // `is_of_this_size`: true where it was traced, but no graph holds for others.
   static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const RunOptions& options = {},
-                                           const DynamicSpec* dynamic = nullptr);
+                                           const DynamicSpec* dynamic = nullptr, bool* is_of_this_size = nullptr);
   // Of these sizes alone, with notes of what the function makes of them.
   static std::shared_ptr<TracedCall> trace_at_sizes(const CallInputs& inputs, const RunOptions& options);
   size_t trace_count() const noexcept { return n_traces_; }

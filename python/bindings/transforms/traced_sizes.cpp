@@ -29,7 +29,7 @@ TracedAt take_refusal() {
 }  // namespace
 
 std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const RunOptions& options,
-                                              const DynamicSpec* dynamic) {
+                                              const DynamicSpec* dynamic, bool* is_of_this_size) {
   std::vector<DynamicSize> sizes;
   if (dynamic && !dynamic->find(inputs, &sizes)) return nullptr;
   Shapes shapes;
@@ -38,6 +38,7 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const Ru
   if (!traced || sizes.empty()) return traced;
   if (traced->make_dynamic(inputs, options, sizes)) return traced;
   traced->take_back_effects();
+  if (is_of_this_size) *is_of_this_size = traced->n_traces_ > 1;
   return nullptr;
 }
 
