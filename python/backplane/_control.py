@@ -264,7 +264,7 @@ def _length(name, slices, length):
         raise _core.ShapeError(f"{name}: found neither tensors to go through nor a length. Fix: give length=")
     if len(sizes) != 1 or None in sizes:
         raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
-    found = sizes.pop()
+    found = sizes[0]
     if found < 0:
         raise _core.OutOfRangeError(f"{name}: argument length: found {found}, expected 0 or more")
     return found

@@ -141,14 +141,15 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
       Py_SETREF(*callable, Py_NewRef(own));
       return;
     }
-  PyObject* size = nullptr;
-  for (PyObject* argument : arguments)
+  PyObject *size = nullptr, *const self = PyCFunction_Check(*callable) ? PyCFunction_GET_SELF(*callable) : nullptr;
+  // A container compares its elements, and does not look at the digits.
+  const bool is_of_container = Py_IS_TYPE(*callable, &PyMethodDescr_Type) && !arguments.empty() && arguments[0] &&
+                               !is_of_size(arguments[0]);
+  for (PyObject* argument : arguments.subspan(is_of_container ? 1 : 0))
     if (argument && !size) size = a_size_in(argument, kMostDepth);
-  if (!size && PyCFunction_Check(*callable) && PyCFunction_GET_SELF(*callable))
-    size = a_size_in(PyCFunction_GET_SELF(*callable), 1);
+  if (!size && self && is_of_size(self)) size = self;
   if (!size || is_python(*callable) || is_ours(*callable)) return;
   const std::string name = name_of(*callable);
-  PyObject* self = PyCFunction_Check(*callable) ? PyCFunction_GET_SELF(*callable) : nullptr;
   const bool hands_on = std::find(std::begin(kHandsOn), std::end(kHandsOn), name) != std::end(kHandsOn);
   if (hands_on && !(self && (PyUnicode_Check(self) || is_numpys(self)))) return;
   log->lose("calls " + name + "() with a size", size);
