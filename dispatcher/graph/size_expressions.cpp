@@ -52,8 +52,8 @@ std::optional<Dim> SizeExpressions::of(const SizeUse::Operand& operand) const {
 bool SizeExpressions::is_steady(size_t use) const {
   if (found_[use]) return found_[use]->is_number();
   const std::vector<int64_t> all = values(use);
-  return std::all_of(all.begin(), all.end(), [&](int64_t v) { return v == all[0]; }) &&
-         is_steady(runs_[0][use].left) && is_steady(runs_[0][use].right);
+  return std::all_of(all.begin(), all.end(), [&](int64_t v) { return v == all[0]; }) && is_steady(runs_[0][use].left) &&
+         is_steady(runs_[0][use].right);
 }
 
 bool SizeExpressions::is_steady(const SizeUse::Operand& operand) const {

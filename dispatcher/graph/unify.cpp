@@ -27,7 +27,8 @@ std::optional<int64_t> size_behind(double value, uint32_t dividend, bool root) {
 class Unification {
  public:
   Unification(std::span<const std::shared_ptr<const Graph>> traces, std::span<const NamedSize> named,
-              std::span<const std::vector<int64_t>> choices, std::span<const std::span<const SizeUse>> uses, bool within)
+              std::span<const std::vector<int64_t>> choices, std::span<const std::span<const SizeUse>> uses,
+              bool within)
       : traces_(traces), first_(*traces[0]), named_(named), choices_(choices), uses_(uses), within_(within) {
     for (size_t s = 0; s < named.size(); ++s)
       made_->add_symbol(named[s].name, within ? kNone : first_.inputs()[named[s].places[0].input].value,

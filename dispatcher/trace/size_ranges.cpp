@@ -251,8 +251,8 @@ void SizeRanges::relate_uses(SizeNotes* notes) {
       const auto has_value = [&](const auto& run) { return run[i].value == use.value; };
       if (!own->is_number() && !is_operand[i] && std::all_of(runs.begin(), runs.end(), has_value))
         add(Relation::kEqual, *own, use.value, {"the function computes this of a size", location_of(use)});
-    } else if (notes->unknown.empty() && !(expressions.is_steady(use.left) && expressions.is_steady(use.right) &&
-                                           expressions.is_steady(i))) {
+    } else if (notes->unknown.empty() &&
+               !(expressions.is_steady(use.left) && expressions.is_steady(use.right) && expressions.is_steady(i))) {
       notes->unknown = (use.what.empty() ? "computes something of a size" : use.what) + " (" + use.line.file + ":" +
                        std::to_string(use.line.line) + ")";
     }

@@ -53,8 +53,8 @@ struct SizeNotes {
   std::vector<SizeUse> uses;
   // Per use: its expression in the graph's sizes, for Graph::size_at. None: it is no whole number, or not known.
   std::vector<std::optional<int64_t>> expressions;
-  // The first use whose outcome is not known at other sizes, with its line. Empty: there is none, and the graph holds at
-  // every size that its constraints take.
+  // The first use whose outcome is not known at other sizes, with its line. Empty: there is none, and the graph holds
+  // at every size that its constraints take.
   std::string unknown;
 };
 

@@ -160,7 +160,8 @@ bool may_hide_sizes(PyObject* object, bool is_new) {
 
 bool Effects::find_sizes(std::vector<PyObject*>* sizes) const {
   for (const Effect& effect : effects_) {
-    if (effect.keywords && PyDict_Check(effect.keywords.get()) && PyDict_GET_SIZE(effect.keywords.get()) > 0) return false;
+    if (effect.keywords && PyDict_Check(effect.keywords.get()) && PyDict_GET_SIZE(effect.keywords.get()) > 0)
+      return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(effect.arguments.get()); ++i) {
       PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
       const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
@@ -175,7 +176,8 @@ bool Effects::are_like(const Effects& other, const std::function<bool(PyObject*,
   if (effects_.size() != other.effects_.size()) return false;
   for (size_t i = 0; i < effects_.size(); ++i) {
     const Effect &a = effects_[i], &b = other.effects_[i];
-    if (a.holder.get() != b.holder.get() || static_cast<bool>(a.function) != static_cast<bool>(b.function)) return false;
+    if (a.holder.get() != b.holder.get() || static_cast<bool>(a.function) != static_cast<bool>(b.function))
+      return false;
     if (a.function && a.function.get() != b.function.get() && a.place != b.place) return false;
     if (!are_alike(a.arguments.get(), b.arguments.get(), same)) return false;
   }

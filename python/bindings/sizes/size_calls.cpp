@@ -17,16 +17,19 @@ constexpr int kMostDepth = 4;  // of containers among arguments
 
 // Functions of C that ask the types of numbers, or hand them on as they are.
 constexpr string_view kHandsOn[] = {
-    "isinstance", "issubclass", "type",     "callable", "len",      "min",        "max",       "abs",      "sum",
-    "divmod",     "pow",        "round",    "tuple",    "list",     "dict",       "zip",       "map",      "filter",
-    "sorted",     "any",        "all",      "iter",     "next",     "getattr",    "setattr",   "hasattr",  "slice",
-    "print",      "repr",       "str",      "format",   "hash",     "bool",       "set",       "frozenset", "super",
-    "id",         "object",     "prod",     "ceil",     "floor",    "trunc",      "reversed",  "enumerate", "reduce",
-    "partial",    "chain",      "product",  "starmap",  "count",    "deepcopy",   "copy",      "cast",     "add",
-    "sub",        "mul",        "truediv",  "floordiv", "mod",      "neg",        "eq",        "ne",       "lt",
-    "le",         "gt",         "ge",       "append",   "extend",   "get",        "setdefault", "update",  "remove",
-    "appendleft", "items",      "keys",     "values",   "__init__", "__new__",    "unguarded", "map_async", "accumulate",
-    "_tuplegetter", "discard",  "__setattr__", "__getattribute__"};
+    "isinstance", "issubclass", "type",       "callable", "len",         "tuple",
+    "list",       "dict",       "zip",        "map",      "filter",      "any",
+    "all",        "iter",       "next",       "getattr",  "setattr",     "hasattr",
+    "slice",      "print",      "repr",       "str",      "format",      "hash",
+    "bool",       "set",        "frozenset",  "super",    "id",          "object",
+    "ceil",       "floor",      "trunc",      "reversed", "enumerate",   "chain",
+    "starmap",    "deepcopy",   "copy",       "append",   "extend",      "get",
+    "setdefault", "update",     "appendleft", "items",    "keys",        "values",
+    "__init__",   "__new__",    "unguarded",  "discard",  "__setattr__", "__getattribute__"};
+// The same, but a float beside a size reads its digits.
+constexpr string_view kComputes[] = {"min",    "max",        "abs", "sum", "divmod", "pow",     "sorted",   "prod",
+                                     "reduce", "accumulate", "add", "sub", "mul",    "truediv", "floordiv", "mod",
+                                     "neg",    "eq",         "ne",  "lt",  "le",     "gt",      "ge",       "remove"};
 
 PyObject* a_size_in(PyObject* object, int depth) {
   if (is_of_size(object)) return object;
@@ -50,7 +53,19 @@ PyObject* a_size_in(PyObject* object, int depth) {
   return nullptr;
 }
 
-bool is_python_class(PyObject* object) { return PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE); }
+bool holds_float(PyObject* object, int depth) {
+  if (PyFloat_CheckExact(object)) return true;
+  if (depth == 0 || !(PyTuple_Check(object) || PyList_Check(object))) return false;
+  PyObject** const items = PySequence_Fast_ITEMS(object);
+  return std::any_of(items, items + PySequence_Fast_GET_SIZE(object),
+                     [&](PyObject* item) { return item && holds_float(item, depth - 1); });
+}
+
+template <size_t N>
+bool is_one_of(const std::string& name, const string_view (&names)[N]) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 bool is_numpys(PyObject* object) { return is_numpy_array(object) || is_numpy_scalar(object); }
 
 std::string name_of(PyObject* callable) {
@@ -100,8 +115,10 @@ void note_size_operands(PyObject** left, PyObject** right) {
   }
   for (PyObject* const operand : {*left, *right}) {
     PyObject* const other = operand == *left ? *right : *left;
-    PyObject* const size = a_size_in(operand, 1);
+    PyObject* const size = a_size_in(operand, 2);
     if (!size || is_of_size(other) || is_tensor(other) || PyLong_Check(other) || PyFloat_Check(other)) continue;
+    if (!is_of_size(operand) && !is_of_size(other) && holds_float(other, 2))
+      return log->lose("compares numbers with a size", size);
     const bool is_text = PyUnicode_Check(other) || PyBytes_Check(other) || PyByteArray_Check(other);
     if (is_text || PyComplex_Check(other) || is_numpys(other) ||
         (is_of_size(operand) && (PyList_Check(other) || PyTuple_Check(other))))
@@ -119,7 +136,13 @@ void note_size_subscript(PyObject* container, PyObject* key) {
 
 void note_size_search(PyObject* value, PyObject* container) {
   SizeLog* log = SizeLog::current();
-  if (!log || !is_of_size(value)) return;
+  if (!log) return;
+  if (!is_of_size(value)) {
+    PyObject* const size = PyTuple_Check(container) || PyList_Check(container) ? a_size_in(container, 2) : nullptr;
+    if (size && holds_float(value, 2)) log->lose("looks for a number among sizes", size);
+    return;
+  }
+  if (holds_float(container, 1)) return log->lose("looks for a size among floats", value);
   if (PyTuple_Check(container) || PyList_Check(container) || PyDict_Check(container) || PyAnySet_Check(container) ||
       has_python_method(Py_TYPE(container), "__contains__") || has_python_method(Py_TYPE(container), "__iter__"))
     return;
@@ -130,7 +153,8 @@ void note_size_attribute(PyObject* object, PyObject* name) {
   SizeLog* log = SizeLog::current();
   if (!log || !is_of_size(object)) return;
   for (const char* part : {"real", "imag", "numerator", "denominator"})
-    if (PyUnicode_CompareWithASCIIString(name, part) == 0) return log->lose("reads " + std::string(part) + " of a size", object);
+    if (PyUnicode_CompareWithASCIIString(name, part) == 0)
+      return log->lose("reads " + std::string(part) + " of a size", object);
 }
 
 void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, bool is_plain) {
@@ -143,15 +167,27 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
     }
   PyObject *size = nullptr, *const self = PyCFunction_Check(*callable) ? PyCFunction_GET_SELF(*callable) : nullptr;
   // A container compares its elements, and does not look at the digits.
-  const bool is_of_container = Py_IS_TYPE(*callable, &PyMethodDescr_Type) && !arguments.empty() && arguments[0] &&
-                               !is_of_size(arguments[0]);
+  const bool is_of_container = is_plain && Py_IS_TYPE(*callable, &PyMethodDescr_Type) && !arguments.empty() &&
+                               arguments[0] && !is_of_size(arguments[0]);
   for (PyObject* argument : arguments.subspan(is_of_container ? 1 : 0))
     if (argument && !size) size = a_size_in(argument, kMostDepth);
   if (!size && self && is_of_size(self)) size = self;
   if (!size || is_python(*callable) || is_ours(*callable)) return;
   const std::string name = name_of(*callable);
-  const bool hands_on = std::find(std::begin(kHandsOn), std::end(kHandsOn), name) != std::end(kHandsOn);
-  if (hands_on && !(self && (PyUnicode_Check(self) || is_numpys(self)))) return;
+  const bool is_of_text = self && (PyUnicode_Check(self) || is_numpys(self));
+  // What is called in turn, as by map.
+  const auto loses = [](PyObject* argument) {
+    const bool is_of_c = PyCFunction_Check(argument) || Py_IS_TYPE(argument, &PyMethodDescr_Type) ||
+                         is_named(argument, "wrapper_descriptor") || is_named(argument, "method-wrapper");
+    return is_of_c && !is_ours(argument) && !is_one_of(name_of(argument), kHandsOn) &&
+           !is_one_of(name_of(argument), kComputes);
+  };
+  const auto is_float = [](PyObject* argument) { return argument && holds_float(argument, 2); };
+  const bool is_round = name == "round" && arguments.size() == 1;
+  const bool computes = is_one_of(name, kComputes) && std::none_of(arguments.begin(), arguments.end(), is_float);
+  if ((is_one_of(name, kHandsOn) || is_round || computes) && !is_of_text &&
+      std::none_of(arguments.begin(), arguments.end(), loses))
+    return;
   log->lose("calls " + name + "() with a size", size);
 }
 

@@ -39,9 +39,7 @@ PyObject* SizeLog::add(SizeUse use, PyObject* object) {
   return object;
 }
 
-PyObject* SizeLog::read(int64_t value) {
-  return number(Kind::kSize, {}, {}, PyLong_FromLongLong(value));
-}
+PyObject* SizeLog::read(int64_t value) { return number(Kind::kSize, {}, {}, PyLong_FromLongLong(value)); }
 
 PyObject* SizeLog::number(Kind kind, Operand left, Operand right, PyObject* result) {
   if (!result) return nullptr;

@@ -101,7 +101,8 @@ PyObject* divide_whole(PyObject* a, PyObject* b) {
     if (!is_tensor(a) && !is_tensor(b)) lose("divides, and rounds,", a, b);
     const binaryfunc of_floats = kKind == Kind::kQuotient ? floats()->nb_floor_divide : floats()->nb_remainder;
     const bool any = PyFloat_Check(a) || PyFloat_Check(b);
-    return any && (is_whole(a) || PyFloat_Check(a)) && (is_whole(b) || PyFloat_Check(b)) ? of_floats(a, b) : of_ints(a, b);
+    return any && (is_whole(a) || PyFloat_Check(a)) && (is_whole(b) || PyFloat_Check(b)) ? of_floats(a, b)
+                                                                                         : of_ints(a, b);
   }
   return follows(a) || follows(b) ? numbered(kKind, a, b, of_ints) : of_ints(a, b);
 }
@@ -271,22 +272,16 @@ PyObject* class_of(PyObject* self, void*) {
   return Py_NewRef(reinterpret_cast<PyObject*>(is_size(self) ? &PyLong_Type : &PyFloat_Type));
 }
 
-PyMethodDef int_methods[] = {{"__format__", format, METH_VARARGS, nullptr},
-                             {"__round__", round_of, METH_VARARGS, nullptr},
-                             {"__ceil__", whole, METH_NOARGS, nullptr},
-                             {"__floor__", whole, METH_NOARGS, nullptr},
-                             {"__trunc__", whole, METH_NOARGS, nullptr},
-                             {"__reduce__", reduce, METH_NOARGS, nullptr},
-                             {"__reduce_ex__", reduce, METH_O, nullptr},
-                             {nullptr, nullptr, 0, nullptr}};
-PyMethodDef float_methods[] = {{"__format__", format, METH_VARARGS, nullptr},
-                               {"__round__", round_of, METH_VARARGS, nullptr},
-                               {"__ceil__", ceil_of, METH_NOARGS, nullptr},
-                               {"__floor__", floor_of, METH_NOARGS, nullptr},
-                               {"__trunc__", trunc_of, METH_NOARGS, nullptr},
-                               {"__reduce__", reduce, METH_NOARGS, nullptr},
-                               {"__reduce_ex__", reduce, METH_O, nullptr},
-                               {nullptr, nullptr, 0, nullptr}};
+PyMethodDef int_methods[] = {
+    {"__format__", format, METH_VARARGS, nullptr}, {"__round__", round_of, METH_VARARGS, nullptr},
+    {"__ceil__", whole, METH_NOARGS, nullptr},     {"__floor__", whole, METH_NOARGS, nullptr},
+    {"__trunc__", whole, METH_NOARGS, nullptr},    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce_ex__", reduce, METH_O, nullptr},    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef float_methods[] = {
+    {"__format__", format, METH_VARARGS, nullptr}, {"__round__", round_of, METH_VARARGS, nullptr},
+    {"__ceil__", ceil_of, METH_NOARGS, nullptr},   {"__floor__", floor_of, METH_NOARGS, nullptr},
+    {"__trunc__", trunc_of, METH_NOARGS, nullptr}, {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce_ex__", reduce, METH_O, nullptr},    {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef class_getset[] = {{"__class__", class_of, nullptr, nullptr, nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -295,35 +290,34 @@ void* slot(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-PyType_Slot int_slots[] = {
-    {Py_nb_add, slot(add)},
-    {Py_nb_subtract, slot(subtract)},
-    {Py_nb_multiply, slot(multiply)},
-    {Py_nb_true_divide, slot(true_divide)},
-    {Py_nb_floor_divide, slot(divide_whole<Kind::kQuotient>)},
-    {Py_nb_remainder, slot(divide_whole<Kind::kRemainder>)},
-    {Py_nb_divmod, slot(divide_both)},
-    {Py_nb_power, slot(power)},
-    {Py_nb_and, slot(bits<&PyNumberMethods::nb_and>)},
-    {Py_nb_or, slot(bits<&PyNumberMethods::nb_or>)},
-    {Py_nb_xor, slot(bits<&PyNumberMethods::nb_xor>)},
-    {Py_nb_lshift, slot(bits<&PyNumberMethods::nb_lshift>)},
-    {Py_nb_rshift, slot(bits<&PyNumberMethods::nb_rshift>)},
-    {Py_nb_negative, slot(negative)},
-    {Py_nb_positive, slot(itself)},
-    {Py_nb_absolute, slot(absolute)},
-    {Py_nb_invert, slot(invert)},
-    {Py_nb_bool, slot(truth)},
-    {Py_nb_int, slot(converted<kToInt, &PyLong_Type, &PyNumberMethods::nb_int>)},
-    {Py_nb_index, slot(converted<kToIndex, &PyLong_Type, &PyNumberMethods::nb_index>)},
-    {Py_nb_float, slot(converted<kToFloat, &PyLong_Type, &PyNumberMethods::nb_float>)},
-    {Py_tp_richcompare, slot(compare_sizes)},
-    {Py_tp_repr, slot(text<&PyLong_Type>)},
-    {Py_tp_hash, slot(hash<&PyLong_Type>)},
-    {Py_tp_methods, int_methods},
-    {Py_tp_getset, class_getset},
-    {Py_tp_doc, const_cast<char*>("A size of a traced tensor: an int.")},
-    {0, nullptr}};
+PyType_Slot int_slots[] = {{Py_nb_add, slot(add)},
+                           {Py_nb_subtract, slot(subtract)},
+                           {Py_nb_multiply, slot(multiply)},
+                           {Py_nb_true_divide, slot(true_divide)},
+                           {Py_nb_floor_divide, slot(divide_whole<Kind::kQuotient>)},
+                           {Py_nb_remainder, slot(divide_whole<Kind::kRemainder>)},
+                           {Py_nb_divmod, slot(divide_both)},
+                           {Py_nb_power, slot(power)},
+                           {Py_nb_and, slot(bits<&PyNumberMethods::nb_and>)},
+                           {Py_nb_or, slot(bits<&PyNumberMethods::nb_or>)},
+                           {Py_nb_xor, slot(bits<&PyNumberMethods::nb_xor>)},
+                           {Py_nb_lshift, slot(bits<&PyNumberMethods::nb_lshift>)},
+                           {Py_nb_rshift, slot(bits<&PyNumberMethods::nb_rshift>)},
+                           {Py_nb_negative, slot(negative)},
+                           {Py_nb_positive, slot(itself)},
+                           {Py_nb_absolute, slot(absolute)},
+                           {Py_nb_invert, slot(invert)},
+                           {Py_nb_bool, slot(truth)},
+                           {Py_nb_int, slot(converted<kToInt, &PyLong_Type, &PyNumberMethods::nb_int>)},
+                           {Py_nb_index, slot(converted<kToIndex, &PyLong_Type, &PyNumberMethods::nb_index>)},
+                           {Py_nb_float, slot(converted<kToFloat, &PyLong_Type, &PyNumberMethods::nb_float>)},
+                           {Py_tp_richcompare, slot(compare_sizes)},
+                           {Py_tp_repr, slot(text<&PyLong_Type>)},
+                           {Py_tp_hash, slot(hash<&PyLong_Type>)},
+                           {Py_tp_methods, int_methods},
+                           {Py_tp_getset, class_getset},
+                           {Py_tp_doc, const_cast<char*>("A size of a traced tensor: an int.")},
+                           {0, nullptr}};
 PyType_Slot float_slots[] = {
     {Py_nb_add, slot(add)},
     {Py_nb_subtract, slot(subtract)},
@@ -402,8 +396,11 @@ PyObject* size_function(PyObject* callable, PyObject* argument) {
                                   function_of(&definitions[4])};
   static PyObject *const root = PyRef::steal(PyImport_ImportModule("math")).release(),
                          *const builtins = PyRef::steal(PyImport_ImportModule("builtins")).release();
-  static PyObject *const sqrt = root ? PyObject_GetAttrString(root, "sqrt") : nullptr,
-                         *const length = builtins ? PyObject_GetAttrString(builtins, "len") : nullptr;
+  static PyObject *const sqrt = root ? PyObject_GetAttrString(root, "sqrt") : nullptr, *const length =
+                                                                                           builtins
+                                                                                               ? PyObject_GetAttrString(
+                                                                                                     builtins, "len")
+                                                                                               : nullptr;
   if (callable == length) return is_tensor(argument) && is_transformed(tensor_of(argument)) ? functions[3] : nullptr;
   if (!is_of_size(argument)) return nullptr;
   if (callable == reinterpret_cast<PyObject*>(&PyFloat_Type)) return functions[0];

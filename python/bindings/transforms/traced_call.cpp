@@ -264,8 +264,8 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   {
     const SizeLog* noted = notes_sizes ? &log : nullptr;
     PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder, notes_sizes ? &log : nullptr));
-    if (!returned || !traced->keep_result(returned.get(), entered, noted, !options.guards_variables, recorder, &results,
-                                          call.name))
+    if (!returned ||
+        !traced->keep_result(returned.get(), entered, noted, !options.guards_variables, recorder, &results, call.name))
       return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;

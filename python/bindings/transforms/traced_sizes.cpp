@@ -124,7 +124,8 @@ bool TracedCall::check_uses(const CallInputs& inputs, const RunOptions& options,
   unknown_ = notes_.unknown;
   const auto is_unknown = [&](uint32_t use) { return !notes_.expressions[use]; };
   for (const Result& result : results_)
-    if (unknown_.empty() && result.size && is_unknown(*result.size)) unknown_ = "returns a number that it makes of a size";
+    if (unknown_.empty() && result.size && is_unknown(*result.size))
+      unknown_ = "returns a number that it makes of a size";
   for (const auto& stored : stored_sizes_)
     if (unknown_.empty() && is_unknown(stored.second)) unknown_ = "stores a number that it makes of a size";
   if (unknown_.empty() && hides_sizes_ && !uses_.empty()) unknown_ = "stores an object that may hold a size";
@@ -156,9 +157,9 @@ bool TracedCall::accept_sizes(const CallInputs& inputs, TracedCall& own) {
   constexpr size_t kMostSizes = 4096;
   const std::span<const Tensor> tensors(inputs.tensors.data(), inputs.tensors.size());
   const auto is_unknown = [&](const Result& result) { return result.size && !notes_.expressions[*result.size]; };
-  const bool stores_unknown = hides_sizes_ || std::any_of(stored_sizes_.begin(), stored_sizes_.end(), [&](const auto& stored) {
-                                return !notes_.expressions[stored.second];
-                              });
+  const bool stores_unknown =
+      hides_sizes_ || std::any_of(stored_sizes_.begin(), stored_sizes_.end(),
+                                  [&](const auto& stored) { return !notes_.expressions[stored.second]; });
   const bool is_right = !stores_unknown && own.unkept_.empty() &&
                         std::none_of(results_.begin(), results_.end(), is_unknown) && other_result(own).empty() &&
                         graph_.difference(own.graph_, tensors).empty();
