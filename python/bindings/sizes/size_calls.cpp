@@ -151,7 +151,7 @@ void note_size_search(PyObject* value, PyObject* container) {
 
 void note_size_attribute(PyObject* object, PyObject* name) {
   SizeLog* log = SizeLog::current();
-  if (!log || !is_of_size(object)) return;
+  if (!log || !is_of_size(object) || !PyUnicode_Check(name)) return;
   for (const char* part : {"real", "imag", "numerator", "denominator"})
     if (PyUnicode_CompareWithASCIIString(name, part) == 0)
       return log->lose("reads " + std::string(part) + " of a size", object);
@@ -167,13 +167,15 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
     }
   PyObject *size = nullptr, *const self = PyCFunction_Check(*callable) ? PyCFunction_GET_SELF(*callable) : nullptr;
   // A container compares its elements, and does not look at the digits.
-  const bool is_of_container = is_plain && Py_IS_TYPE(*callable, &PyMethodDescr_Type) && !arguments.empty() &&
-                               arguments[0] && !is_of_size(arguments[0]);
+  PyObject* const first = arguments.empty() ? nullptr : arguments[0];
+  const bool is_of_container = is_plain && Py_IS_TYPE(*callable, &PyMethodDescr_Type) && first &&
+                               (PyList_Check(first) || PyTuple_Check(first) || PyDict_Check(first));
   for (PyObject* argument : arguments.subspan(is_of_container ? 1 : 0))
     if (argument && !size) size = a_size_in(argument, kMostDepth);
   if (!size && self && is_of_size(self)) size = self;
   if (!size || is_python(*callable) || is_ours(*callable)) return;
   const std::string name = name_of(*callable);
+  if (name == "getattr" && arguments.size() > 1 && is_of_size(first)) return note_size_attribute(first, arguments[1]);
   const bool is_of_text = self && (PyUnicode_Check(self) || is_numpys(self));
   // What is called in turn, as by map.
   const auto loses = [](PyObject* argument) {

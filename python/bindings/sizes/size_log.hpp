@@ -52,7 +52,8 @@ class SizeLog {
   // `result`, which is taken over, as the number that this gives.
   PyObject* number(Kind kind, Operand left, Operand right, PyObject* result);
   PyObject* floating(Operand of, PyObject* result);
-  PyObject* converted(Operand of, double value);  // float(size)
+  // float(size), or a root of it: 0 where the size is 0, and nowhere else.
+  PyObject* converted(Operand of, double value);
   void compare(Kind kind, Operand left, Operand right, bool outcome);
   // A use that nobody can follow: "calls hash() of a size".
   void lose(const std::string& what, PyObject* of, PyObject* also = nullptr);

@@ -134,7 +134,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     if (!PyFloat_CheckExact(result.get()) || !is_size(a) || follows(b)) return lose("a power", a, b), result.release();
     SizeLog* log = SizeLog::current();
     log->compare(Kind::kLess, {}, log->operand(a), _PyLong_Sign(a) > 0);
-    return log->floating(log->operand(a), result.release());
+    return log->converted(log->operand(a), PyFloat_AS_DOUBLE(result.get()));
   }
   if (!is_tensor(a) && !is_tensor(b)) lose("a power", a, b);
   return any_float ? floats()->nb_power(a, b, modulus) : ints()->nb_power(a, b, modulus);
@@ -359,8 +359,7 @@ PyObject* root_of(PyObject*, PyObject* number) {
   if (value < 0) return PyErr_SetString(PyExc_ValueError, "math domain error"), nullptr;
   if (is_size(number) && log) log->compare(Kind::kLess, log->operand(number), {}, false);
   if (is_size_float(number) && log) lose("the root of a number", number);
-  PyObject* root = PyFloat_FromDouble(std::sqrt(value));
-  return log ? log->floating(log->operand(number), root) : root;
+  return log ? log->converted(log->operand(number), std::sqrt(value)) : PyFloat_FromDouble(std::sqrt(value));
 }
 PyObject* length_of(PyObject*, PyObject* tensor) {
   SizeLog* log = SizeLog::current();
