@@ -168,6 +168,17 @@ def half(words):
     return json.loads(run([sys.executable, ROOT / "bench/half_times.py", *words], env={**os.environ, "BACKPLANE_NUM_THREADS": "1"}))
 
 
+def memory(words):
+    """What memory_peaks.py measures, in a process of one thread."""
+    return json.loads(run([sys.executable, ROOT / "bench/memory_peaks.py", *words], env=threads_environment(1)))["cells"]
+
+
+def growth(words, quick):
+    """What growth_times.py measures, in a process of one thread."""
+    command = [sys.executable, ROOT / "bench/growth_times.py", *(["--quick"] if quick else []), *words]
+    return json.loads(run(command, env=threads_environment(1)))
+
+
 def vulkan(device):
     return json.loads(run([sys.executable, ROOT / "bench/vulkan_times.py", device]))
 

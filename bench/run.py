@@ -7,11 +7,14 @@ compile       compiled functions beside our eager mode, PyTorch's, torch.compile
 sources       time to compile a plugin source, and the size of the library
 cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
               --quick takes fewer sizes and turns
+memory        the most memory that programs and their gradients take, eager and compiled, beside jax.jit and PyTorch; words choose programs
+growth        writes and reads of a few elements of a large tensor, beside NumPy and PyTorch; words choose cases, --quick takes fewer turns
 half          kernels in float16 and bfloat16 beside float32; words after it choose cases (half reductions sum)
 vulkan        the Vulkan backend beside a copy's bandwidth and the CPU backend; what is counted (submissions, objects) is asserted by
               tests/backends/vulkan
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile, sources, cpu, half and vulkan: into docs/reference/performance.md; instructions: into bench/instructions.json
+--write       overhead, transforms, compile, sources, cpu, half and vulkan: into docs/reference/performance.md; memory and growth: into
+              docs/reference/memory.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -26,11 +29,13 @@ import compile_report
 import cpu_report
 import half_report
 import measure
+import memory_report
 import report
 import vulkan_report
 
 KEPT = measure.ROOT / "bench/instructions.json"
 PAGE = measure.ROOT / "docs/reference/performance.md"
+MEMORY_PAGE = measure.ROOT / "docs/reference/memory.md"
 TOLERANCE = 0.03
 GRAPH_SIZES = [10_000, 100_000, 1_000_000]
 
@@ -153,6 +158,39 @@ def half(options):
     return rows
 
 
+MEMORY_HEAD = """# Memory
+
+What `./dev bench memory` and `./dev bench growth` measured. The [performance page](performance.md) has the other figures.
+"""
+MEMORY_TEXT = """The most memory that a loss and its gradients take beyond the arrays that are given, in megabytes, as each library's own counts say: ours by the
+host allocator's statistics (for a compiled function with what it keeps between calls), JAX by the buffers that XLA assigns, PyTorch by
+the profiler's record of allocations. The programs are in `bench/memory_cases.py`."""
+GROWTH_TEXT = """Microseconds on one thread. If as many elements are touched, a write takes as long in a tensor of 10^7 elements as in one of 2·10^5, but for what
+lies in the caches. The cases are in `bench/growth_cases.py`."""
+
+
+def write_memory_page(title, text):
+    """Renews one section of the memory page."""
+    kept = dict(part.split("\n", 1) for part in MEMORY_PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if MEMORY_PAGE.exists() else {}
+    kept[title] = f"\nMeasured on {datetime.date.today().isoformat()}: {machine()}.\n\n{text}\n"
+    MEMORY_PAGE.write_text(MEMORY_HEAD + "".join(f"\n## {title}\n{part.rstrip()}\n" for title, part in kept.items()), encoding="utf-8")
+
+
+def memory(options):
+    cells = measure.memory(options.words)
+    if options.write:
+        write_memory_page("Peaks of programs", f"{MEMORY_TEXT}\n\n{memory_report.memory_table(cells)}")
+    return memory_report.memory_rows(cells)
+
+
+def growth(options):
+    results = measure.growth(options.words, options.quick)
+    if options.write:
+        tables = [GROWTH_TEXT, memory_report.growth_table(results), "Calls whose work is that of the whole:", memory_report.whole_table(results)]
+        write_memory_page("Growth with what is touched", "\n\n".join(tables))
+    return memory_report.growth_rows(results)
+
+
 def vulkan(write):
     rows = vulkan_report.rows_of(measure.vulkan("vulkan"))
     if write:
@@ -162,9 +200,9 @@ def vulkan(write):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "vulkan", "instructions"])
-    parser.add_argument("words", nargs="*", help="of compile, cpu and half: measure the cases whose names hold all of these")
-    parser.add_argument("--quick", action="store_true", help="of compile and cpu: fewer sizes and turns")
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "memory", "growth", "vulkan", "instructions"])
+    parser.add_argument("words", nargs="*", help="of compile, cpu, half, memory and growth: measure the cases whose names hold all of these")
+    parser.add_argument("--quick", action="store_true", help="of compile, cpu and growth: fewer sizes and turns")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of compile and cpu")
     parser.add_argument("--without", nargs="+", default=[], help="of compile: ways to leave out")
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -186,6 +224,10 @@ def main():
         rows = vulkan(options.write)
     elif options.name == "half":
         rows = half(options)
+    elif options.name == "memory":
+        rows = memory(options)
+    elif options.name == "growth":
+        rows = growth(options)
     elif options.name == "transforms":
         rows = transforms(bench)
         if options.write:

@@ -323,6 +323,16 @@ ecosystem() { # OPTION...
   return $status
 }
 
+# Errors against mpmath, at many points.
+numbers() { # OPTION...
+  local python=.venv one
+  build "${package_targets[@]}"
+  for one in "$@"; do [ "$one" != --peers ] || python=.venv-bench; done
+  [ "$python" = .venv ] || venv .venv-bench "${bench_python_packages[@]}"
+  environment
+  (cd "$root" && run "$python/bin/python" tests/python/numbers/report.py "$@")
+}
+
 # The parser of graphs and the loader of models, on damaged texts and files.
 fuzz_graph() {
   local rounds=100000 seed=$RANDOM

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "backplane/abi/vocabulary.h"
 #include "emit/emit.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -47,6 +48,7 @@ std::string what_holds(const CompiledFormula& formula) {
   if (formula.flags & BP_FORMULA_ZERO) return text + ": zero";
   if (formula.flags & BP_FORMULA_REFUSED) return "refused: " + formula.text;
   if (formula.flags & BP_FORMULA_LOOP) return text + ": loop";
+  if (formula.flags & BP_FORMULA_WIDE) text += ", half floats in float32";
   return text + (formula.text.empty() ? "" : ": " + formula.text);
 }
 

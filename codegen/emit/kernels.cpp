@@ -7,6 +7,16 @@
 namespace backplane::codegen {
 namespace {
 
+// What the structs say themselves, beside the words of C++.
+std::string field_name(const std::string& argument) {
+  static constexpr std::string_view kOwn[] = {"from",     "values",     "kOp",        "kRevision",   "kArguments",
+                                              "kResults", "TensorList", "IntList",    "bp_tensor",   "int32_t",
+                                              "uint32_t", "tensor_of",  "tensors_of", "ints_of",     "int_or_null",
+                                              "dtype_of", "device_of",  "text_of",    "generator_of"};
+  const std::string name = cpp_identifier(argument);
+  return std::find(std::begin(kOwn), std::end(kOwn), name) == std::end(kOwn) ? name : name + "_";
+}
+
 struct Field {
   std::string type;
   std::string read;  // from `v`
@@ -77,7 +87,7 @@ std::string struct_of(const Entry& entry) {
       read.replace(at, 1, value);
       at += value.size() - 1;
     }
-    fields += "  " + field.type + " " + cpp_identifier(arg.name) + ";\n";
+    fields += "  " + field.type + " " + field_name(arg.name) + ";\n";
     reads += (reads.empty() ? "" : ", ") + read;
   }
   std::string text = "\n// " + entry.full_name + ": " + comment(entry.doc.value) + "\nstruct " + name + " {\n";

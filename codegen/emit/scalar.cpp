@@ -184,6 +184,14 @@ std::string lists_of(const EmitContext& context, const Functions& functions) {
 // So that no argument is converted in silence, nor a dtype taken that the op has not.
 constexpr const char* kNoConversion = "  template <class... T>\n  BP_SCALAR_FN static void of(T...) = delete;\n";
 
+// `of` is a member's name; functions are named SYMBOL_OP_DTYPE, and macros SYMBOL_SCALAR in capitals.
+std::string struct_name(const EmitContext& context, const std::string& op) {
+  const std::string name = cpp_identifier(op);
+  const bool taken =
+      name == "of" || name.starts_with(context.symbol + "_") || name.starts_with(upper(context.symbol) + "_");
+  return taken ? name + "_" : name;
+}
+
 // A type per op whose `of` is overloaded by dtype, for templates.
 std::string structs_of(const EmitContext& context, const Dialect& dialect, const Functions& functions) {
   std::map<std::string, std::string> members;
@@ -192,9 +200,9 @@ std::string structs_of(const EmitContext& context, const Dialect& dialect, const
     for (const ScalarName& param : function->params) args += (args.empty() ? "" : ", ") + param.name;
     std::string params = Printer(dialect, *function).params();
     if (function->by_result) params += ", " + dialect.type(function->result);
-    members[cpp_identifier(function->entry->name())] += "  BP_SCALAR_FN static " + dialect.type(function->result) +
-                                                        " of(" + params + ") { return " + function->name + "(" + args +
-                                                        "); }\n";
+    members[struct_name(context, function->entry->name())] += "  BP_SCALAR_FN static " +
+                                                              dialect.type(function->result) + " of(" + params +
+                                                              ") { return " + function->name + "(" + args + "); }\n";
   }
   std::string text = "\nnamespace " + folder(context.ns) + "::scalar {\n";
   for (const auto& [name, body] : members) text += "struct " + name + " {\n" + body + kNoConversion + "};\n";

@@ -158,7 +158,11 @@ std::string c_identifier(const std::string& name) {
 
 std::string cpp_identifier(const std::string& name) {
   const std::string word = c_identifier(name);
-  return one_of(word, kCppWords) || one_of(word, kCppOwnWords) ? word + "_" : word;
+  // The contract's types and macros, and the C library's types and macros of numbers.
+  const bool outside =
+      word.starts_with("BP_") || word.starts_with("bp_") || word.ends_with("_t") || word.ends_with("_C");
+  const bool taken = outside || one_of(word, kCppWords) || one_of(word, kCppOwnWords);
+  return taken ? word + "_" : word;
 }
 
 std::string python_identifier(const std::string& name) {

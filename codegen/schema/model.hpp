@@ -117,8 +117,12 @@ struct ScalarRule {
   ExprPtr expr;  // nullptr: damaged
 };
 
+// In what the formulas of an op compute on half floats; kDerived: in float32 where they round more than once.
+enum class HalfCompute : uint8_t { kDerived, kAccumulate, kOwn };
+
 struct DtypeRule {
   Location where;
+  HalfCompute half = HalfCompute::kDerived;
   std::vector<bp_dtype_mask> accepts;  // per argument
   uint64_t promote = 0;
   uint32_t flags = 0;

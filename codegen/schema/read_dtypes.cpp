@@ -87,6 +87,8 @@ class DtypeReader {
         set_flag(*value, word, BP_DTYPE_COMPARES);
       else if (word == "wraps")
         set_flag(*value, word, BP_DTYPE_WRAPS);
+      else if (word == "compute" && arg < 0)
+        read_compute(*value);
       else if (arg >= 0)
         read_argument(static_cast<size_t>(arg), *value);
       else if (result >= 0)
@@ -110,8 +112,21 @@ class DtypeReader {
     if (reader_.read_bool(value, word)) rule_.flags |= flag;
   }
 
+  void read_compute(const YamlNode& value) {
+    if (!reader_.expect_scalar(value, "compute")) return;
+    const std::string& word = value.text.value;
+    if (word == "accumulate")
+      rule_.half = HalfCompute::kAccumulate;
+    else if (word == "own")
+      rule_.half = HalfCompute::kOwn;
+    else
+      reader_.error(value, "'" + word +
+                               "' is not a way to compute on half floats; write accumulate (the formulas run in "
+                               "float32 and round once) or own (each op of a formula rounds)");
+  }
+
   void unknown_key(const YamlNode& key) {
-    std::vector<std::string_view> names = {"accept", "promote", "to_floating", "same", "compares", "wraps"};
+    std::vector<std::string_view> names = {"accept", "promote", "to_floating", "same", "compares", "wraps", "compute"};
     for (const Arg& arg : entry_.signature.args)
       if (arg.is_tensor()) names.push_back(arg.name);
     for (const ResultSpec& result : entry_.signature.results) names.push_back(result.name);

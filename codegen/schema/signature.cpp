@@ -60,10 +60,10 @@ class SignatureParser {
                                 "' without a default follows one with a default; give it a default or move it forward");
         has_default = has_default || arg.has(BP_ARG_HAS_DEFAULT);
         signature_.args.push_back(std::move(arg));
+        if (signature_.args.size() > 63) tokens_.error(at, "an op has at most 63 arguments; group them");
       }
       if (!tokens_.accept(",")) break;
     }
-    if (signature_.args.size() > 63) tokens_.error(tokens_.peek(), "an op has at most 63 arguments; group them");
   }
 
   // The arguments so far are given by position alone.
@@ -260,6 +260,7 @@ class SignatureParser {
         if (signature_.find_result(result.name) >= 0)
           tokens_.error(at, "result '" + result.name + "' stands twice; rename one");
         signature_.results.push_back(std::move(result));
+        if (signature_.results.size() > 63) tokens_.error(at, "an op has at most 63 results; return a list");
         if (!tokens_.accept(",")) break;
       }
       tokens_.expect(")", "to close the results");

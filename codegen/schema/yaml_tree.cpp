@@ -206,6 +206,13 @@ std::unique_ptr<YamlTree> parse_yaml(const Source& source, Diagnostics& diagnost
       diagnostics.error({source.path(), 1, 1}, "the file is empty; it needs 'namespace' and 'ops'");
       return nullptr;
     }
+    YamlTree rest;
+    TreeBuilder other(source, rest, diagnostics);
+    if (parser.HandleNextDocument(other)) {
+      diagnostics.error(rest.root ? rest.root->location() : Location{source.path(), 1, 1},
+                        "a second document begins here; a file holds one. Fix: remove the line '---' before it");
+      return nullptr;
+    }
   } catch (const Refusal& refusal) {
     diagnostics.error(source.location(refusal.offset), refusal.message);
     return nullptr;

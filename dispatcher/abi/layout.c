@@ -6,6 +6,7 @@
 
 #include "backplane/abi/extensions.h"
 #include "backplane/abi/signature.h"
+#include "backplane/abi/vocabulary.h"
 
 #define BP_SIZE_OF(type, member) sizeof(((type*)0)->member)
 

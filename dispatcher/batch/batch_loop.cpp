@@ -2,8 +2,11 @@
 #include "batch/batch_loop.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "backplane/op.hpp"
+#include "backplane/placement.hpp"
 #include "batch/batch_random.hpp"
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
@@ -13,6 +16,8 @@
 
 namespace backplane::core {
 namespace {
+
+thread_local constinit std::optional<bool> loop_of_thread;
 
 // One row's arguments, as selections out of the batch.
 class Row {
@@ -47,8 +52,7 @@ bp_value joined(BatchedCall& c, const std::vector<Tensor>& rows) {
 }  // namespace
 
 void run_loop(BatchedCall& c) {
-  BP_CHECK(counters.batch_loop_allowed.load(std::memory_order_relaxed), NOT_IMPLEMENTED, c.record.name, ": ",
-           c.level.transform,
+  BP_CHECK(batch_loop_allowed(), NOT_IMPLEMENTED, c.record.name, ": ", c.level.transform,
            " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
            "formula in its entry, or allow loops");
   // Who defined an op in this process asked for the loop.
@@ -75,4 +79,10 @@ void run_loop(BatchedCall& c) {
 
 namespace backplane {
 bool allow_batch_loop(bool allowed) noexcept { return core::counters.batch_loop_allowed.exchange(allowed); }
+bool batch_loop_allowed() noexcept {
+  return core::loop_of_thread.value_or(core::counters.batch_loop_allowed.load(std::memory_order_relaxed));
+}
+std::optional<bool> set_thread_batch_loop(std::optional<bool> allowed) noexcept {
+  return std::exchange(core::loop_of_thread, allowed);
+}
 }  // namespace backplane

@@ -66,12 +66,45 @@ class PromotedArguments {
   std::vector<TensorImpl*> held_;
 };
 
+bool is_attribute(uint16_t kind) {
+  return kind == BP_NODE_SHAPE || kind == BP_NODE_NDIM || kind == BP_NODE_DTYPE || kind == BP_NODE_DEVICE;
+}
+
+// How an in-place call `x = op(x, …)` runs whose formula ends in a call: that may write x itself, once all other parts
+// have been computed.
+enum class LastWrite : uint8_t {
+  kNone,         // the formula ends otherwise: its result is copied
+  kElementwise,  // it ends in an elementwise op
+  kInPlace,      // it ends in the in-place form of an op, of x
+  kOnly          // that, and nothing else reads elements of x
+};
+
+LastWrite last_write(const Call& call) {
+  const bool in_place = call.n_outs == 1 && (call.outs[0].flags & BP_VALUE_GIVEN) && call.n_args > 0 &&
+                        call.args[0].tag == BP_TAG_TENSOR && call.args[0].u.t == call.outs[0].u.t;
+  if (!in_place || call.op.decompose->n_roots != 1) return LastWrite::kNone;
+  const FormulaPlan& plan = call.op.record->plan(*call.op.decompose);
+  const PlanNode* last = final_call(plan);
+  if (!last) return LastWrite::kNone;
+  link_entry(const_cast<OpEntry&>(call.op));
+  const uint64_t flags = op_entry(call.op.record->calls[static_cast<size_t>(last->imm)])->flags;
+  const PlanNode& target = input_node(plan, *last, 0);
+  if (target.kind != BP_NODE_ARG || target.imm != 0 || !(flags & BP_OP_INPLACE)) {
+    const bool plain = !impl(call.outs[0].u.t)->wrapper && !thread_state.level;
+    return plain && (flags & BP_OP_ELEMENTWISE) ? LastWrite::kElementwise : LastWrite::kNone;
+  }
+  for (const PlanNode& node : plan.nodes)
+    for (uint32_t k = &node == last ? 1 : 0; k < node.n_inputs; ++k)
+      if (&input_node(plan, node, k) == &target && !is_attribute(node.kind)) return LastWrite::kInPlace;
+  return LastWrite::kOnly;
+}
+
 // The parts of an in-place call write its target last, and what they keep for the tape's derivatives may be the target:
 // there they read a copy of it.
 class TargetsBefore {
  public:
-  explicit TargetsBefore(const Call& call) : args_(call.args) {
-    if (thread_state.grad_disabled || !(call.mask & kTapeKey)) return;
+  TargetsBefore(const Call& call, LastWrite last) : args_(call.args) {
+    if (thread_state.grad_disabled || !(call.mask & kTapeKey) || last == LastWrite::kOnly) return;
     for (int32_t j = 0; j < call.n_outs; ++j)
       if (call.outs[j].flags & BP_VALUE_GIVEN) replace(call, call.outs[j].u.t);
   }
@@ -167,12 +200,15 @@ void make_own(const Call& call, bp_value& result) {
 void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;
   BP_CHECK(op.decompose, INTERNAL, op.record->name, ": has no decomposition");
-  const TargetsBefore before(call);
+  const LastWrite last = last_write(call);
+  const TargetsBefore before(call, last);
   PromotedArguments promoted({call.op, before.get(), call.n_args, call.outs, call.n_outs, call.mask});
   FormulaInputs inputs;
   inputs.args = promoted.get();
+  if (last != LastWrite::kNone && inputs.args[0].u.t == call.outs[0].u.t) inputs.into = call.outs[0].u.t;
   Results results;
   run_formula(op, *op.decompose, inputs, results.values, call.mask);
+  if (inputs.into) return;
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value& result = results.values[i];
     if (is_number(result)) {  // a number in the position of a tensor, which the formula hands on

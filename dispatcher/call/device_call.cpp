@@ -93,6 +93,24 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
   resolve_args(record, p.args, p.resolved);
 }
 
+// Does no argument stand in the way of writing into `target`? In place, the others are copied out of the way: they
+// may be far smaller than it.
+bool may_write(const TensorImpl& target, const Call& call, const KernelRow& row, Prepared& p) {
+  const bool in_place = row.def.flags & BP_KERNEL_INPLACE;
+  const bool over_first = in_place && call.n_args > 0 && p.args[0].tag == BP_TAG_TENSOR && p.args[0].u.t == &target;
+  bool free = true;
+  for (int32_t i = 0; i < call.n_args; ++i) {
+    bool clear = true;
+    each_tensor(p.args + i, 1, [&](TensorImpl* x) { clear = clear && !clashes(target, *x, in_place); });
+    if (clear) continue;
+    if (over_first && p.args[i].tag == BP_TAG_TENSOR)
+      p.args[i].u.t = p.temporaries.keep(roles::copy(impl(p.args[i].u.t), 0));
+    else
+      free = false;
+  }
+  return free;
+}
+
 void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_dtype compute, ResultShapes& shapes,
                      Prepared& p) {
   const OpRecord& record = *call.op.record;
@@ -123,9 +141,7 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
       p.copy_back[p.n_copy_back++] = {moved, target, true};
       continue;
     }
-    const bool in_place = row.def.flags & BP_KERNEL_INPLACE;
-    if (direct)
-      each_tensor(p.args, call.n_args, [&](TensorImpl* x) { direct = direct && !clashes(*target, *x, in_place); });
+    if (direct) direct = may_write(*target, call, row, p);
     if (!direct) {
       TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
       slot.u.t = temporary;

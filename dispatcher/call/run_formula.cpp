@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "backplane/abi/vocabulary.h"
 #include "backplane/device.hpp"
 #include "call/call_errors.hpp"
+#include "call/wide_formula.hpp"
 
 namespace backplane::core {
 namespace {
@@ -24,6 +26,19 @@ bp_device device_of_arguments(const OpEntry& op, const bp_value* args) {
   return device;
 }
 
+void run_wide(const OpEntry& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
+              uint64_t keys) {
+  const WideInputs wide(op, formula, inputs, keys);
+  evaluate(*op.record, formula, wide.get(), results, native_formulas.load(std::memory_order_relaxed));
+  wide.round(results);
+}
+
+void run(const OpEntry& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results, uint64_t keys) {
+  if ((formula.flags & BP_FORMULA_WIDE) && WideInputs::needed(op, formula, inputs)) [[unlikely]]
+    return run_wide(op, formula, inputs, results, keys);
+  evaluate(*op.record, formula, inputs, results, native_formulas.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 NumbersOn::NumbersOn(bp_device device) : before_(std::exchange(formula_device, device)) {}
@@ -37,10 +52,9 @@ void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inp
   frame.keys = keys;
   inputs.frame = &frame;
   const NumbersOn device(device_of_arguments(op, inputs.args));
-  const bool native = native_formulas.load(std::memory_order_relaxed);
-  if (formula.rule == BP_RULE_DECOMPOSE) return evaluate(*op.record, formula, inputs, results, native);
+  if (formula.rule == BP_RULE_DECOMPOSE) return run(op, formula, inputs, results, keys);
   try {
-    evaluate(*op.record, formula, inputs, results, native);
+    run(op, formula, inputs, results, keys);
   } catch (const Error& error) {
     fail_rule(error, op, formula.rule, inputs.args);
   }

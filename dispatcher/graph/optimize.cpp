@@ -4,6 +4,7 @@
 #include "graph/constant_folding.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/decompose.hpp"
+#include "graph/put_sums.hpp"
 #include "graph/rewrite.hpp"
 #include "graph/scan_products.hpp"
 #include "graph/slice_sums.hpp"
@@ -16,8 +17,10 @@ namespace {
 using Pass = size_t (*)(Graph&);
 constexpr Pass kPasses[] = {remove_dead_code,
                             move_products_out_of_scans,
+                            add_composed_parts_in_place,
                             decompose_without_kernel,
                             join_slice_sums,
+                            add_parts_in_place,
                             fold_constants,
                             merge_common_subexpressions,
                             rewrite,

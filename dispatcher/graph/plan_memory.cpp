@@ -8,6 +8,10 @@
 namespace backplane::core::graph {
 namespace {
 
+// From which size on blocks may be tensors of their own: a kernel over fewer bytes takes not much longer than an
+// allocation.
+constexpr uint64_t kLargeBlocks[] = {uint64_t{64} << 10, uint64_t{16} << 10, uint64_t{4} << 10};
+
 class Layout {
  public:
   Layout(PlanData& plan, const std::vector<bool>& visible, const std::vector<bool>& donated)
@@ -27,6 +31,12 @@ class Layout {
   };
   bool may_take(const Step& step, int32_t out, SlotId result, const Operand& operand) const;
   SlotId donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const;
+  void bind_to(uint32_t block, SlotId shown);
+  uint64_t peak_with(uint64_t large) const;
+  bool may_be_made(uint32_t block, uint64_t large) const;
+  SlotId shown_slot(uint32_t block) const;
+  void make_large_blocks(uint64_t large);
+  void list_made();
   void place();
   void find_drops();
 
@@ -37,6 +47,9 @@ class Layout {
   std::vector<std::vector<Operand>> operands_;  // by step
   std::vector<Lifetime> lifetimes_;             // by block
   std::vector<Device*> devices_;                // by block
+  std::vector<std::vector<SlotId>> roots_;      // by block
+  std::vector<std::vector<Made>> made_;         // by step
+  std::vector<ValueId> bound_to_;               // by root that is bound: whose tensor it shows
   size_t patch_ = 0, list_ = 0;
 };
 
@@ -100,8 +113,7 @@ SlotId Layout::donor_of(uint32_t index, int32_t out, SlotId result, const std::v
 }
 
 void Layout::results_of(uint32_t index) {
-  Step& step = plan_.steps[index];
-  step.first_made = static_cast<uint32_t>(plan_.made.size());
+  const Step& step = plan_.steps[index];
   std::vector<SlotId> taken;  // one donor serves one result
   for (int32_t i = 0; i < step.n_outs; ++i) {
     const SlotId result = plan_.patches[patch_ - static_cast<size_t>(step.n_outs) + static_cast<size_t>(i)].slot;
@@ -109,6 +121,12 @@ void Layout::results_of(uint32_t index) {
     const SlotId donor = donor_of(index, i, result, taken);
     if (slot.value != kNone && visible_[slot.value]) {
       slot.bound = true;
+      bound_to_[result] = slot.value;
+      if (donor != kNone && plan_.slots[donor].block != kNone) {
+        bind_to(plan_.slots[donor].block, result);
+        taken.push_back(donor);
+        continue;
+      }
       Made made{result};
       const Slot* from = donor == kNone ? nullptr : &plan_.slots[donor];
       if (from && from->value != kNone && plan_.graph->value(from->value).kind == Value::Kind::kInput &&
@@ -117,22 +135,87 @@ void Layout::results_of(uint32_t index) {
         if (input < donated_.size() && donated_[input]) made.donor = from->value;
         if (made.donor != kNone) taken.push_back(donor);
       }
-      plan_.made.push_back(made);
+      made_[index].push_back(made);
     } else if (donor != kNone && plan_.slots[donor].block != kNone) {
       slot.block = plan_.slots[donor].block;
+      roots_[slot.block].push_back(result);
       lifetimes_[slot.block].last = last_[result];
       taken.push_back(donor);
     } else {
       slot.block = static_cast<uint32_t>(lifetimes_.size());
       lifetimes_.push_back({slot.handle.get()->nbytes, index, last_[result]});
+      roots_.push_back({result});
       devices_.push_back(step.device);
     }
   }
-  step.n_made = static_cast<uint32_t>(plan_.made.size()) - step.first_made;
+}
+
+// The block is not in the arena: it is the tensor of the slot's value, made before the step that writes it first.
+void Layout::bind_to(uint32_t block, SlotId shown) {
+  for (const SlotId id : roots_[block]) {
+    plan_.slots[id].block = kNone;
+    plan_.slots[id].bound = true;
+    bound_to_[id] = plan_.slots[shown].value;
+  }
+  made_[lifetimes_[block].first].push_back({shown});
+  lifetimes_[block].size = 0;
+}
+
+// A slot of the block whose value names its tensor; kNone: it is made between nodes.
+SlotId Layout::shown_slot(uint32_t block) const {
+  const auto found = std::find_if(roots_[block].begin(), roots_[block].end(),
+                                  [&](SlotId id) { return plan_.slots[id].value != kNone; });
+  return found == roots_[block].end() ? kNone : *found;
+}
+
+bool Layout::may_be_made(uint32_t block, uint64_t large) const {
+  return lifetimes_[block].size >= large && shown_slot(block) != kNone;
+}
+
+// The most bytes at any step, results with them, if blocks from `large` bytes on are tensors of their own: those go
+// after their last use, where the arena lives as long as the run.
+uint64_t Layout::peak_with(uint64_t large) const {
+  std::vector<int64_t> change(plan_.steps.size() + 1, 0);
+  for (uint32_t s = 0; s < made_.size(); ++s)
+    for (const Made& each : made_[s])
+      if (each.donor == kNone) change[s] += static_cast<int64_t>(plan_.slots[each.slot].handle.get()->nbytes);
+  std::vector<Lifetime> in_arena;
+  for (uint32_t block = 0; block < lifetimes_.size(); ++block) {
+    if (!may_be_made(block, large)) {
+      in_arena.push_back(lifetimes_[block]);
+      continue;
+    }
+    change[lifetimes_[block].first] += static_cast<int64_t>(lifetimes_[block].size);
+    change[lifetimes_[block].last + 1] -= static_cast<int64_t>(lifetimes_[block].size);
+  }
+  int64_t live = 0, most = 0;
+  for (const int64_t step : change) most = std::max(most, live += step);
+  return place_blocks(in_arena, plan_.alignment).size + static_cast<uint64_t>(most);
+}
+
+void Layout::make_large_blocks(uint64_t large) {
+  for (uint32_t block = 0; block < lifetimes_.size(); ++block) {
+    if (!may_be_made(block, large)) continue;
+    const SlotId shown = shown_slot(block);
+    plan_.held.push_back(plan_.slots[shown].value);
+    bind_to(block, shown);
+  }
+}
+
+void Layout::list_made() {
+  for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+    plan_.steps[s].first_made = static_cast<uint32_t>(plan_.made.size());
+    plan_.steps[s].n_made = static_cast<uint32_t>(made_[s].size());
+    plan_.made.insert(plan_.made.end(), made_[s].begin(), made_[s].end());
+  }
 }
 
 void Layout::choose_memory() {
   patch_ = list_ = 0;
+  made_.resize(plan_.steps.size());
+  bound_to_.resize(plan_.slots.size(), kNone);
+  for (SlotId id = 0; id < plan_.slots.size(); ++id)
+    if (plan_.slots[id].bound) bound_to_[id] = plan_.slots[id].value;
   for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
     each_slot(plan_.steps[s], [](SlotId, uint32_t) {});
     if (plan_.steps[s].kind != Step::Kind::kCall) results_of(s);
@@ -140,6 +223,8 @@ void Layout::choose_memory() {
 }
 
 void Layout::place() {
+  plan_.arenas.clear();
+  plan_.summary.arena = plan_.summary.separate = 0;
   std::vector<Device*> devices = devices_;
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
@@ -172,9 +257,10 @@ void Layout::find_drops() {
       Graph::each_value(graph.arguments(node), [&](ValueId v) { last[v] = s; });
     }
   }
-  for (const Slot& slot : plan_.slots)
-    if (slot.value != kNone && slot.bound && last_[slot.root] != kNone)
-      last[slot.value] = last[slot.value] == kNone ? last_[slot.root] : std::max(last[slot.value], last_[slot.root]);
+  for (SlotId id = 0; id < plan_.slots.size(); ++id) {
+    const ValueId v = bound_to_[id];
+    if (v != kNone && last_[id] != kNone) last[v] = last[v] == kNone ? last_[id] : std::max(last[v], last_[id]);
+  }
   for (const ValueId v : graph.outputs) last[v] = kNone;
   std::vector<std::pair<uint32_t, ValueId>> ends;
   for (ValueId v = 0; v < last.size(); ++v)
@@ -191,12 +277,25 @@ void Layout::run() {
   find_uses();
   choose_memory();
   place();
+  uint64_t chosen = UINT64_MAX, least = peak_with(chosen);
+  for (const uint64_t large : kLargeBlocks) {
+    const uint64_t peak = peak_with(large);
+    if (peak + peak / 32 > least) continue;
+    chosen = large;
+    least = peak;
+  }
+  if (chosen != UINT64_MAX) {
+    const PlanSummary whole = plan_.summary;  // also of what is not in the arena then
+    make_large_blocks(chosen);
+    place();
+    plan_.summary = whole;
+  }
+  list_made();
   find_drops();
   plan_.bound.resize(plan_.graph->values().size());
   for (SlotId id = 0; id < plan_.slots.size(); ++id) {
     const Slot& slot = plan_.slots[id];
-    const Slot& root = plan_.slots[slot.root];
-    if (slot.used && root.bound) plan_.bound[root.value].push_back(id);
+    if (slot.used && plan_.slots[slot.root].bound) plan_.bound[bound_to_[slot.root]].push_back(id);
   }
 }
 

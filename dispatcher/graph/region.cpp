@@ -5,6 +5,7 @@
 
 #include "graph/crossing.hpp"
 #include "graph/kept_executables.hpp"
+#include "graph/region_split.hpp"
 #include "memory/epoch.hpp"
 #include "record/host_table.hpp"
 
@@ -85,6 +86,7 @@ class Partition {
     dissolve();
   }
   void ask_all(std::vector<std::string>* reasons);
+  void split_waiting();
   bool order(std::vector<NodeId>& leaders) const;
   void dissolve() {
     members_.clear();
@@ -159,6 +161,25 @@ void Partition::ask(Device& device, std::vector<std::string>* reasons) {
     for (const NodeId id : region) leader_[id] = region[0];
     members_.emplace_back(std::move(region), &device);
   }
+}
+
+// A part of one node runs as that node.
+void Partition::split_waiting() {
+  std::vector<NodeId> runs_at(graph_.nodes().size());
+  for (NodeId id = 0; id < runs_at.size(); ++id) runs_at[id] = id;
+  for (const auto& [nodes, device] : members_)
+    for (const NodeId id : nodes) runs_at[id] = nodes.back();
+  RegionSplit split(graph_, symbols_, std::move(runs_at));
+  std::vector<std::pair<std::vector<NodeId>, Device*>> parts;
+  for (const auto& [nodes, device] : members_) {
+    std::vector<std::vector<NodeId>> found = split.parts(nodes);
+    const bool whole = found.size() == 1;
+    for (std::vector<NodeId>& part : found) {
+      for (const NodeId id : part) leader_[id] = part[0];
+      if (whole || part.size() > 1) parts.emplace_back(std::move(part), device);
+    }
+  }
+  members_ = std::move(parts);
 }
 
 // Units by the smallest node that is ready; false: some wait for each other.
@@ -236,7 +257,10 @@ std::vector<Unit> Partition::units() {
 
 std::vector<Unit> partition(const Graph& graph, std::span<const int64_t> symbols, bool use_compilers) {
   Partition partition(graph, symbols);
-  if (use_compilers) partition.ask_all(nullptr);
+  if (use_compilers) {
+    partition.ask_all(nullptr);
+    partition.split_waiting();
+  }
   return partition.units();
 }
 

@@ -8,8 +8,8 @@
 namespace backplane::core::graph {
 namespace {
 
-// More slices than that are left to the sum, so that all of them together take linear time.
-constexpr size_t kMostSlices = 64;
+// All slices live until they are joined: more than these are added to one sum, part by part (put_sums.hpp).
+constexpr size_t kMostSlices = 8;
 
 struct Slice {
   int64_t begin, end;

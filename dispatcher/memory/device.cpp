@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "backplane/device.hpp"
+#include "backplane/placement.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_call.hpp"
@@ -371,9 +374,17 @@ std::vector<DeviceInfo> devices() {
 
 namespace {
 std::atomic<uint64_t> default_device_id{~uint64_t{0}};
+thread_local constinit std::optional<bp_device> device_of_thread;
+}  // namespace
+
+void check_device(bp_device device) { device_at(device); }
+
+std::optional<bp_device> set_thread_default_device(std::optional<bp_device> device) noexcept {
+  return std::exchange(device_of_thread, device);
 }
 
 bp_device default_device() {
+  if (device_of_thread) return *device_of_thread;
   uint64_t id = default_device_id.load(std::memory_order_relaxed);
   if (id == ~uint64_t{0}) return id_of(host_device());
   return {static_cast<uint32_t>(id >> 32), static_cast<int32_t>(id)};

@@ -76,7 +76,7 @@ void Evaluation::run() {
   if (plan_.straight) [[likely]] {
     const uint32_t n = static_cast<uint32_t>(plan_.nodes.size());
     for (uint32_t i = 0; i < n; ++i)
-      if (needed(i)) compute(i);
+      if (needed(i) && states_[i] == kEmpty) compute(i);
     return;
   }
   for (uint32_t root : plan_.roots)
@@ -105,6 +105,26 @@ void Evaluation::pass_numbers(const OpRecord& callee, bp_value* args, uint32_t n
   }
 }
 
+void Evaluation::write_into(uint32_t node) {
+  writer_ = node;
+  bp_value target{};
+  target.tag = BP_TAG_TENSOR;
+  target.u.t = inputs_.into;
+  if (inputs_.over_first) put(input(nodes_[node], 0), target);
+}
+
+void Evaluation::call_into(uint32_t i, uint32_t op, const bp_value* args, int32_t n_args) {
+  bp_value out{};
+  out.tag = BP_TAG_TENSOR;
+  out.flags = BP_VALUE_GIVEN;
+  out.u.t = inputs_.into;
+  const bp_status status = caller.call(inputs_.frame, op, args, n_args, &out, 1);
+  if (status != BP_OK) fail_call(status);
+  caller.retain(inputs_.into);
+  out.flags = 0;
+  put(i, out, kOwned);
+}
+
 void Evaluation::call(uint32_t i, const PlanNode& node) {
   const uint32_t op = op_.calls[static_cast<size_t>(node.imm)];
   const OpRecord& callee = *caller.record(op);
@@ -117,7 +137,9 @@ void Evaluation::call(uint32_t i, const PlanNode& node) {
   if (!plain) pass_numbers(callee, args, node.n_inputs);
   const int32_t n_args = node.n_inputs;
   const size_t n_results = callee.results.size();
-  if (n_results == 1) [[likely]] {
+  if (i == writer_) [[unlikely]] {
+    call_into(i, op, args, n_args);
+  } else if (n_results == 1) [[likely]] {
     bp_value out{};
     const uint64_t donated = caller.call_donating ? donations(node) : 0;
     const bp_status status = donated ? caller.call_donating(inputs_.frame, op, args, n_args, &out, donated)

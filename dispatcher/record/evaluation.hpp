@@ -44,6 +44,8 @@ class Evaluation {
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 
+  // The call `node` writes into the inputs' `into`.
+  void write_into(uint32_t node);
   // Computes what all roots need, or what those need whose bit is set. `tuple`: the results wanted of the one root.
   void run();
   void run_some(uint64_t roots, uint64_t tuple = ~uint64_t{0});
@@ -94,6 +96,7 @@ class Evaluation {
   void forget(uint64_t slots) noexcept;
 
   void call(uint32_t i, const PlanNode& node);
+  void call_into(uint32_t i, uint32_t op, const bp_value* args, int32_t n_args);
   void pass_numbers(const OpRecord& callee, bp_value* args, uint32_t n_args);
   bp_value call_one(uint32_t op, const bp_value* args, int32_t n_args);
   void fit(uint32_t i, const PlanNode& node);
@@ -117,6 +120,7 @@ class Evaluation {
   uint32_t* stack_;
   uint32_t stack_size_ = 0;
   uint64_t* wanted_ = nullptr;  // with run_some
+  uint32_t writer_ = kNone;     // the node that writes into a given tensor
   bp_value variables_[64];
   bp_value inline_values_[kInlineNodes];
   uint8_t inline_states_[kInlineNodes];

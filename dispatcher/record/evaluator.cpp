@@ -253,11 +253,32 @@ void take_tuple(const OpRecord& op, Evaluation& run, uint32_t root, bp_value* re
 
 }  // namespace
 
+const PlanNode* final_call(const FormulaPlan& plan, size_t root) {
+  if (root >= plan.roots.size()) return nullptr;
+  const PlanNode* node = &plan.nodes[plan.roots[root]];
+  if (node->kind == BP_NODE_FIT) node = &input_node(plan, *node, 0);
+  return node->kind == BP_NODE_CALL && node->n_inputs > 0 ? node : nullptr;
+}
+
+bool ends_in_addition(const OpRecord& op, const bp_formula& formula) {
+  if (formula.n_roots != 1 || formula.n_targets != 1 || (formula.flags & BP_FORMULA_TUPLE)) return false;
+  const FormulaPlan& plan = op.plan(formula);
+  const PlanNode* last = final_call(plan);
+  if (!last) return false;
+  const PlanNode &first = input_node(plan, *last, 0), &flag = input_node(plan, *last, last->n_inputs - 1u);
+  if (first.kind != BP_NODE_CALL || flag.kind != BP_NODE_CONST) return false;
+  const bp_value& on = op.def.program->consts[static_cast<size_t>(flag.imm)];
+  const auto number = static_cast<uint32_t>(&first - plan.nodes.data());
+  const auto reads = std::count_if(plan.inputs.begin(), plan.inputs.end(),
+                                   [&](uint32_t edge) { return (edge & ~kLastUse) == number; });
+  return on.tag == BP_TAG_BOOL && on.u.i != 0 && reads == 1;
+}
+
 void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results,
               bool use_native) {
   const size_t count = count_results(op, formula);
   std::fill_n(results, count, bp_value{});
-  if (formula.native && (use_native || (formula.flags & BP_FORMULA_NATIVE_ONLY)))
+  if (formula.native && !inputs.into && (use_native || (formula.flags & BP_FORMULA_NATIVE_ONLY)))
     return evaluate_native(op, formula, inputs, results, count);
   const FormulaPlan& plan = op.plan(formula);
   if (plan.roots.empty()) return;
@@ -266,6 +287,7 @@ void evaluate(const OpRecord& op, const bp_formula& formula, const FormulaInputs
   if (!wanted) return;
   Evaluation run(op, plan, inputs);
   const bool tuple = (formula.flags & BP_FORMULA_TUPLE) != 0;
+  if (inputs.into) run.write_into(static_cast<uint32_t>(final_call(plan) - plan.nodes.data()));
   if (wanted == low_bits(count)) {
     run.run();
   } else if (tuple) {

@@ -45,12 +45,15 @@ void classify(OpEntry& entry) {
   entry.edges = handlers.edges[static_cast<size_t>(entry.fast_path)];
   if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
   if (has_tag(record.def.tags, "role:stop_gradient")) entry.flags |= kDetaches;
+  if (has_tag(record.def.tags, "role:put_add")) entry.flags |= kAddsToFirst;
   entry.vjp_of_arg.clear();
   entry.jvp_of_arg.clear();
   for (uint32_t i = 0; i < record.args.size(); ++i) {
     entry.vjp_of_arg.push_back(record.find_formula(BP_RULE_VJP, i));
     entry.jvp_of_arg.push_back(record.find_formula(BP_RULE_JVP, i));
   }
+  for (const bp_formula* formula : entry.vjp_of_arg)
+    if ((entry.flags & BP_OP_VIEW) || (formula && ends_in_addition(record, *formula))) entry.flags |= kPartialGradient;
   if (record.args.size() <= 3)
     for (uint64_t needs = 0; needs < 8; ++needs) entry.reads[needs] = formulas_read(entry, needs);
 }

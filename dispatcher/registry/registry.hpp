@@ -27,6 +27,13 @@ inline constexpr uint64_t kCreates = uint64_t{1} << 61;
 // shares its memory.
 inline constexpr uint64_t kDetaches = uint64_t{1} << 62;
 
+// And one that adds to its first argument, linearly in all that it adds, if its last argument, a bool, is true:
+// op(x, …, true) = x + op(0, …, true).
+inline constexpr uint64_t kAddsToFirst = uint64_t{1} << 59;
+
+// And one with an argument whose cotangent may be zero but for a part of it: it is a view, or a formula adds to zeros.
+inline constexpr uint64_t kPartialGradient = uint64_t{1} << 58;
+
 // How an op is differentiated, in either mode. Computed once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 

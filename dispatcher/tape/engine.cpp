@@ -16,6 +16,7 @@
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "record/shape_words.hpp"
+#include "tape/sums.hpp"
 #include "tape/vjp.hpp"
 
 namespace backplane::core {
@@ -32,8 +33,7 @@ std::atomic<uint64_t> next_run{1};
 struct Pending {
   Node* node;  // owned
   uint64_t order;
-  bool claimed;                    // through node->claim; else through the run's map
-  bool owned[2] = {false, false};  // made by this pass: it may add into the buffer
+  bool claimed;  // through node->claim; else through the run's map
   Tensor first[2];
   std::vector<Tensor> more;
   Tensor& at(uint32_t output) {
@@ -53,20 +53,17 @@ Tensor added(const Tensor& a, const Tensor& b) { return roles::add(impl(a), impl
 // a += b, of a buffer that only this pass knows.
 void add_into(const Tensor& a, const Tensor& b) { roles::add_into(impl(a), impl(b)); }
 
-bool uniquely_owned(const Tensor& t) {
-  return impl(t)->refs.load(std::memory_order_acquire) == 1 && t.get()->storage && !impl(t)->view &&
-         t.get()->storage->refs.load(std::memory_order_acquire) == 1 && t.is_contiguous() &&
-         !(t.get()->flags & kRepeats);
-}
-
-void accumulate(Tensor& sum, bool* owned, Tensor addend, bool create_graph) {
+void accumulate(Tensor& sum, Tensor addend, bool create_graph) {
   if (!sum) {
     sum = std::move(addend);
-    return;
+  } else if (may_add_into(sum, create_graph) && is_plain(*impl(addend), create_graph)) {
+    add_into(sum, addend);
+  } else if (may_add_into(addend, create_graph) && is_plain(*impl(sum), create_graph)) {
+    add_into(addend, sum);
+    sum = std::move(addend);
+  } else {
+    sum = added(sum, addend);
   }
-  if (!create_graph && owned && *owned && uniquely_owned(sum)) return add_into(sum, addend);
-  sum = added(sum, addend);
-  if (owned) *owned = true;
 }
 
 struct GradientLocks {
@@ -138,7 +135,8 @@ void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Tensor before;  // outlives the guard
   std::lock_guard guard(gradient_lock(leaf));
   if (!autograd.grad) {
-    if (!create_graph && !uniquely_owned(cotangent)) before = std::exchange(cotangent, roles::copy(impl(cotangent)));
+    if (!create_graph && !may_add_into(cotangent, false))
+      before = std::exchange(cotangent, roles::copy(impl(cotangent)));
     autograd.grad = impl(cotangent.detach_handle());
   } else if (create_graph) {
     Tensor sum = added(Tensor::share(autograd.grad), cotangent);
@@ -217,8 +215,7 @@ class Engine {
       heap_.push_back(p);
       std::push_heap(heap_.begin(), heap_.end(), earlier);
     }
-    accumulate(p->at(edge.output), edge.output < 2 ? &p->owned[edge.output] : nullptr, std::move(cotangent),
-               run_.create_graph);
+    accumulate(p->at(edge.output), std::move(cotangent), run_.create_graph);
   }
 
   void unclaim(Pending* p) {
@@ -280,13 +277,27 @@ class Engine {
     vjps.swap(scratch_);
     {
       NodeUse use(node, run_.retain_graph);
-      node_vjp(node, cotangents, vjps, run_.create_graph, paths_ ? &*paths_ : nullptr);
+      const bool partial = node->kind == Node::Kind::kOp && (node->op->flags & kPartialGradient);
+      node_vjp(node, cotangents, vjps, run_.create_graph, paths_ ? &*paths_ : nullptr,
+               partial ? sums_of(node) : nullptr);
       use.done();
     }
     for (uint32_t e = 0; e < node->n_edges; ++e)
       if (Node* next = node->edges()[e].node; next && vjps[e] && (!paths_ || paths_->leads(next)))
         send(node->edges()[e], std::move(vjps[e]));
     vjps.swap(scratch_);
+  }
+
+  // Per edge: the sum that waits where it leads, if this pass may add into it.
+  const Tensor* const* sums_of(Node* node) {
+    sums_.assign(node->n_edges, nullptr);
+    for (uint32_t e = 0; e < node->n_edges; ++e) {
+      const Edge& edge = node->edges()[e];
+      Pending* p = edge.node && edge.output < 2 ? find(edge.node) : nullptr;
+      if (p && p->at(edge.output) && may_add_into(p->at(edge.output), run_.create_graph))
+        sums_[e] = &p->at(edge.output);
+    }
+    return sums_.data();
   }
 
   // Bytes of cotangents, in which a node counts as much as it would take to compute them.
@@ -299,6 +310,7 @@ class Engine {
   std::vector<Pending*> heap_;
   std::unordered_map<Node*, Pending*> elsewhere_;
   std::vector<Tensor> scratch_;
+  std::vector<const Tensor*> sums_;
   uint32_t lowest_input_ = UINT32_MAX;
   std::optional<PathsTo> paths_;
 };

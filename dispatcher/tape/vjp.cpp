@@ -12,6 +12,7 @@
 #include "record/owned_value.hpp"
 #include "tape/engine.hpp"
 #include "tape/sites.hpp"
+#include "tape/sums.hpp"
 
 namespace backplane::core {
 namespace {
@@ -133,8 +134,8 @@ void make_absent_cotangents(Node* node, const bp_formula& formula, Environment& 
 
 }  // namespace
 
-void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph,
-              const PathsTo* paths) {
+void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph, const PathsTo* paths,
+              const Tensor* const* sums) {
   const AtSite at(*node);
   if (node->kind == Node::Kind::kPut) return put_vjp(node, cotangents, out, paths);
   if (node->kind == Node::Kind::kGraph) return node->graph->backward(node, cotangents, out, create_graph);
@@ -173,6 +174,7 @@ void node_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, 
     for (uint32_t k = 0; k < formula->n_targets; ++k) done |= uint64_t{1} << formula->targets[k];
     if (formula->flags & BP_FORMULA_ZERO) continue;
     make_absent_cotangents(node, *formula, env);
+    if (sums && sums[first_edge[i]] && add_part(op, i, *formula, inputs, *sums[first_edge[i]], create_graph)) continue;
     bp_value results[kMaxArgs];
     std::fill_n(results, formula->n_targets, bp_value{});
     run_formula(op, *formula, inputs, results);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import itertools
 
 from . import _core
@@ -77,10 +78,28 @@ def delete(x: Tensor, obj: int | slice | Sequence[int] | Tensor, axis: int | Non
     x, axis = _along("delete", x, axis)
     size = x.shape[axis]
     places, _ = _positions("delete", obj, size, size)
+    runs = _runs(sorted(set(places)), size)
+    if len(runs) <= _MOST_RUNS:
+        parts = [_part(x, axis, start, stop) for start, stop in runs]
+        return op.concat(parts, axis=axis) if len(parts) > 1 else op.copy(parts[0])
     keep = bytearray(b"\1") * size
     for place in places:
         keep[place] = 0
-    return op.take(x, _core.asarray(list(itertools.compress(range(size), keep)), dtype=_core.int64, device=x.device), axis=axis)
+    kept = array.array("q", itertools.compress(range(size), keep))
+    return op.take(x, _core.asarray(kept, dtype=_core.int64, device=x.device), axis=axis)
+
+
+_MOST_RUNS = 64
+
+
+def _runs(places, size):
+    """What the places, in order, leave of an axis, as starts and stops."""
+    runs, start = [], 0
+    for place in places:
+        if place > start:
+            runs.append((start, place))
+        start = place + 1
+    return [*runs, (start, size)] if start < size or not runs else runs
 
 
 def _check_kth(function, kth, size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._settings import Setting, changed
+from ._settings import RECORDING, Setting, changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,31 +24,20 @@ is_grad_enabled = grad_enabled
 
 
 def set_grad_enabled(enabled: bool) -> Setting:
-    """Whether calls are recorded on this thread from now on; returns the old setting, which `with` sets back."""
-    return changed("set_grad_enabled", "enabled", _core.set_grad_enabled, enabled)
+    """Whether calls are recorded on this thread from now on, inside a block until its end; returns the old setting, which `with` sets
+    back: then the change is of this context alone."""
+    return changed("set_grad_enabled", "enabled", RECORDING, _core.recording(), enabled)
 
 
-class _GradMode:
+class _GradMode(_core.SettingBlock):
     """Sets recording for a block, or for a function where it decorates one."""
 
+    __slots__ = ()
     _enabled = True
 
     def __new__(cls, function: Function | None = None) -> Any:
-        made = super().__new__(cls)
-        if function is None:
-            return made
-        made.__init__()
-        return made(function)  # @no_grad, without parentheses
-
-    def __init__(self) -> None:
-        self._before = []
-
-    def __enter__(self) -> _GradMode:
-        self._before.append(_core.set_grad_enabled(self._enabled))
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        _core.set_grad_enabled(self._before.pop())
+        made = super().__new__(cls, RECORDING, cls._enabled)
+        return made if function is None else made(function)  # @no_grad, without parentheses
 
     def __call__(self, function: Function) -> Function:
         import functools
@@ -64,6 +53,7 @@ class _GradMode:
 class no_grad(_GradMode):
     """Calls inside are not recorded: `with no_grad(): ...` or `@no_grad()`."""
 
+    __slots__ = ()
     _enabled = False
 
 
@@ -73,6 +63,7 @@ inference_mode = no_grad
 class enable_grad(_GradMode):
     """Calls inside are recorded again: `with enable_grad(): ...` or `@enable_grad()`."""
 
+    __slots__ = ()
     _enabled = True
 
 

@@ -175,13 +175,12 @@ def _neutral(reduce, dtype):
     return -float("inf") if reduce == "amax" else float("inf")
 
 
-def _combined(x, index, src, axis, reduce):
-    if reduce is None:
-        return op.put_along_axis(x, index, src, axis=axis)
-    if reduce in ("sum", "mean"):
-        return op.put_along_axis(x, index, src, axis=axis, accumulate=True)
-    by_name = {"prod": op.scatter_prod, "amax": op.scatter_max, "amin": op.scatter_min}
-    return by_name[reduce](x, index, src, axis=axis)
+_WRITERS = {None: "put_along_axis", "sum": "put_along_axis", "mean": "put_along_axis", "prod": "scatter_prod", "amax": "scatter_max", "amin": "scatter_min"}
+
+
+def _combined(x, index, src, axis, reduce, inplace=False):
+    write = getattr(op, _WRITERS[reduce] + "_" * inplace)
+    return write(x, index, src, axis=axis, **({"accumulate": True} if reduce in ("sum", "mean") else {}))
 
 
 def _mean(total, index, axis, include_self):
@@ -204,11 +203,16 @@ def scatter(
     another alone. index has x's number of axes, and is nowhere longer than src, nor, but along dim, than x. Differentiable in
     x and src.
     """
+    return _scattered(x, dim, index, src, reduce, include_self, False)
+
+
+def _scattered(x, dim, index, src, reduce, include_self, inplace):
     index = given_tensor("scatter", "index", index, (x,))
     src = given_tensor("scatter", "src", src, (x,)) if hasattr(src, "__len__") else src
     if x.ndim == 0:  # PyTorch takes a number for a vector of one
         src = op.reshape(src, [-1]) if isinstance(src, _core.Tensor) else src
-        return op.reshape(scatter(op.reshape(x, [1]), dim, op.reshape(index, [-1]), src, reduce, include_self=include_self), [])
+        found = _scattered(op.reshape(x, [1]), dim, op.reshape(index, [-1]), src, reduce, include_self, inplace)
+        return x if inplace else op.reshape(found, [])
     axis = normalized_axis("scatter", dim, x.ndim, "dim")
     reduce = _SAME.get(reduce, reduce)
     if reduce is not None and reduce not in _REDUCTIONS:
@@ -225,11 +229,23 @@ def scatter(
     stops = [x.shape[axis] if place == axis else n for place, n in enumerate(index.shape)]
     whole = list(stops) == list(x.shape)
     part = x if whole else op.slice(x, places, [0] * x.ndim, stops, [1] * x.ndim)
+    if inplace and reduce != "mean" and (reduce is None or include_self):
+        _combined(part, index, src, axis, reduce, inplace=True)
+        return x
     start = part if reduce is None or include_self else op.put_along_axis(part, index, _neutral(reduce, x.dtype), axis=axis)
     found = _combined(start, index, src, axis, reduce)
     if reduce == "mean":
         found = _mean(found, index, axis, include_self)
+    if inplace:
+        part[...] = found
+        return x
     return found if whole else op.slice_put(x, found, places, [0] * x.ndim, stops, [1] * x.ndim)
+
+
+@takes_words([("value", "src")])
+def scatter_(x: Tensor, dim: int, index: Tensor, src: Tensor | float, reduce: str | None = None, *, include_self: bool = True) -> Tensor:
+    """Writes what scatter gives into x; returns x."""
+    return _scattered(x, dim, index, src, reduce, include_self, True)
 
 
 @takes_tensor
@@ -281,20 +297,37 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 @takes_tensor
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """x with a number at the positions of a vector, along dim."""
-    index = given_tensor("index_fill", "index", index, (x,))
-    axis = normalized_axis("index_fill", dim, x.ndim, "dim")
-    return op.index_put(x, [None] * axis + [index], value)
+    return op.index_put(x, _along_dim("index_fill", x, dim, index), value)
+
+
+def index_fill_(x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """Writes what index_fill gives into x; returns x."""
+    return op.index_put_(x, _along_dim("index_fill", x, dim, index), value)
+
+
+def _along_dim(function, x, dim, index):
+    return [None] * normalized_axis(function, dim, x.ndim, "dim") + [given_tensor(function, "index", index, (x,))]
+
+
+def _copied_parts(x, dim, index, source):
+    indices = _along_dim("index_copy", x, dim, index)
+    source = given_tensor("index_copy", "source", source, (x,))
+    axis = len(indices) - 1
+    fits = source.ndim == x.ndim and all(n == (indices[-1].size if place == axis else x.shape[place]) for place, n in enumerate(source.shape))
+    if not fits:
+        raise _core.ShapeError(f"index_copy: argument source: found shape {tuple(source.shape)}, expected x's with {indices[-1].size} along dim")
+    return indices, source
 
 
 @takes_tensor
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with the parts of source written at the positions of a vector, along dim."""
-    index, source = (given_tensor("index_copy", name, value, (x,)) for name, value in (("index", index), ("source", source)))
-    axis = normalized_axis("index_copy", dim, x.ndim, "dim")
-    fits = source.ndim == x.ndim and all(n == (index.size if place == axis else x.shape[place]) for place, n in enumerate(source.shape))
-    if not fits:
-        raise _core.ShapeError(f"index_copy: argument source: found shape {tuple(source.shape)}, expected x's with {index.size} along dim")
-    return op.index_put(x, [None] * axis + [index], source)
+    return op.index_put(x, *_copied_parts(x, dim, index, source))
+
+
+def index_copy_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Writes what index_copy gives into x; returns x."""
+    return op.index_put_(x, *_copied_parts(x, dim, index, source))
 
 
 @takes_tensor
@@ -309,3 +342,9 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """x with src[i, j, ...] added at position index[i, j, ...] of dim and at i, j, ... of the others."""
     index = given_tensor("scatter_add", "index", index, (x,))
     return scatter(x, dim, index, src, "sum")
+
+
+def scatter_add_(x: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
+    """Writes what scatter_add gives into x; returns x."""
+    index = given_tensor("scatter_add", "index", index, (x,))
+    return scatter_(x, dim, index, src, "sum")

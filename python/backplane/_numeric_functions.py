@@ -6,6 +6,7 @@ import math
 
 from . import _core
 from ._data_type_functions import floating_type, isdtype, real_type, result_type
+from ._half_floats import rounds_once
 from ._manipulation_functions import normalized_axis, ravel
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, require_real, takes_dim, takes_tensor, tensor_like
@@ -31,6 +32,7 @@ def ediff1d(x: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
     return op.concat([ravel(tensor_like(part, x)) for part in parts if part is not None], axis=0)
 
 
+@rounds_once
 @takes_tensor
 def polyval(p: Tensor, x: Any) -> Tensor:
     """The polynomial with coefficients p, the highest power's first, at x."""
@@ -48,6 +50,7 @@ def _part(x, axis, start, stop):
     return op.slice(x, [axis], [start], [stop], [1])
 
 
+@rounds_once
 def interp(
     x: Tensor | float, xp: Tensor, fp: Tensor, left: float | None = None, right: float | None = None,
     period: float | None = None
@@ -139,6 +142,7 @@ def _vector_or_number(function, name, value, beside):
     return given_tensor(function, name, value, beside) if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) else value
 
 
+@rounds_once
 @takes_dim
 @takes_tensor
 def gradient(
@@ -175,6 +179,7 @@ def gradient(
     return found[0] if len(found) == 1 else found
 
 
+@rounds_once
 @takes_dim
 @takes_tensor
 def trapezoid(y: Tensor, x: Tensor | None = None, dx: float | Tensor = 1.0, axis: int = -1) -> Tensor:
@@ -218,6 +223,7 @@ def _full(long, short):
     return op.matmul(windows, op.flip(short))
 
 
+@rounds_once
 @takes_tensor
 def convolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
     """The convolution of two vectors: all sums ('full'), the middle ones, as many as the longer has ('same'), or those that overlap wholly ('valid')."""
@@ -230,6 +236,7 @@ def convolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
     return found[(m - 1) // 2 : (m - 1) // 2 + n] if mode == "same" else found[m - 1 : n]
 
 
+@rounds_once
 @takes_tensor
 def correlate(x: Tensor, y: Tensor, mode: str = "valid") -> Tensor:
     """The correlation of two vectors: sums of x[n + k] conj(y[n]); modes as of convolve."""
@@ -243,6 +250,7 @@ def correlate(x: Tensor, y: Tensor, mode: str = "valid") -> Tensor:
     return found[start : start + n] if mode == "same" else found[m - 1 : n]
 
 
+@rounds_once
 @takes_tensor
 def unwrap(x: Tensor, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
     """x with whole periods added along axis, so that no step is larger than half of one (or than discont, where that is more)."""

@@ -6,6 +6,7 @@ import math
 
 from . import _core
 from ._data_type_functions import isdtype
+from ._half_floats import rounds_once
 from ._ops import NAMESPACE, ops
 from ._manipulation_functions import normalized_axis
 from ._tensor_argument import require_real, takes_dim, takes_tensor, takes_words
@@ -154,6 +155,7 @@ def _medians(function):
     return median
 
 
+@rounds_once
 @_in_pytorchs_word
 @takes_dim
 @takes_tensor
@@ -171,6 +173,7 @@ def quantile(
     return _quantile("quantile", x, q, axis, method, keepdims, False)
 
 
+@rounds_once
 @_in_pytorchs_word
 @takes_dim
 @takes_tensor
@@ -182,6 +185,7 @@ def percentile(
     return _quantile("percentile", x, q, axis, method, keepdims, False, 100)
 
 
+@rounds_once
 @_medians
 @takes_tensor
 def median(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:
@@ -192,6 +196,7 @@ def median(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool
     return _quantile("median", x, 0.5, axis, "midpoint", keepdims, False)
 
 
+@rounds_once
 @_in_pytorchs_word
 @takes_dim
 @takes_tensor
@@ -203,6 +208,7 @@ def nanquantile(
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
+@rounds_once
 @_in_pytorchs_word
 @takes_tensor
 def nanpercentile(
@@ -213,6 +219,7 @@ def nanpercentile(
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100)
 
 
+@rounds_once
 @_medians
 @takes_tensor
 def nanmedian(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Tensor:

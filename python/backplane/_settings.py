@@ -1,6 +1,7 @@
 """Settings of the process or a thread: where and of which dtype tensors are made, threads, fallbacks, how tensors are printed.
 
-What a setting returns, or a word of its own (`device`, `printoptions`), sets it for a block in a `with`.
+What a setting returns, or a word of its own (`device`, `printoptions`), sets it for a block in a `with`: in its context (PEP 567), so
+that asyncio tasks with overlapping blocks each see their own, and in C, so that an exception of a signal's handler leaves none behind.
 """
 
 from __future__ import annotations
@@ -33,96 +34,93 @@ __all__ = [
 ]
 
 
+# Setting of bindings/interpreter/context_settings.hpp.
+RECORDING, _DEVICE, _FLOAT, _HOST_FALLBACK, _BATCH_LOOP = range(5)
+
+
 class Setting(int):
     """What a setting was before it was changed, True or False; `with` sets it back at the end of the block."""
 
-    _restore: Any
-
-    def __enter__(self) -> Setting:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._restore(bool(self))
+    _applied: _core.AppliedSetting
+    __enter__ = _core.enter_applied
+    __exit__ = _core.exit_applied
 
     def __repr__(self):
+        self._applied.settle()
         return repr(bool(self))
 
 
-def changed(function, argument, change, allowed):
+def changed(function, argument, setting, before, allowed, values=(0, 1)):
+    """Changes a setting that is a bool; `values` are those of False and True."""
     if not isinstance(allowed, int):
         raise _core.ArgumentTypeError(f"{function}: argument {argument}: found a value of type {type(allowed).__name__}, expected a bool")
-    before = Setting(change(bool(allowed)))
-    before._restore = change
-    return before
+    return _core.apply_setting(Setting(before), setting, values[bool(allowed)], values[before], True)
 
 
 def allow_host_fallback(allowed: bool = True) -> Setting:
     """Whether an op without a kernel may run on the host, this process over; returns the old setting.
 
-    `with allow_host_fallback(False): ...` sets it for a block.
+    `with allow_host_fallback(False): ...` sets it for a block, in this context alone.
     """
-    return changed("allow_host_fallback", "allowed", _core.allow_host_fallback, allowed)
+    now = _core.host_fallback()
+    permitted = _core.fallback_value("warn" if now == "forbid" else now)
+    return changed("allow_host_fallback", "allowed", _HOST_FALLBACK, now != "forbid", allowed, (_core.fallback_value("forbid"), permitted))
 
 
 class FallbackSetting(str):
-    """What host_fallback found, 'allow', 'warn' or 'forbid'; `with` sets the thread's policy back at the end of the block."""
+    """What host_fallback found, 'allow', 'warn' or 'forbid'; `with` sets the policy back at the end of the block."""
 
-    _before: str | None
+    _applied: _core.AppliedSetting
+    __enter__ = _core.enter_applied
+    __exit__ = _core.exit_applied
 
-    def __enter__(self) -> FallbackSetting:
-        return self
+    def __repr__(self):
+        self._applied.settle()
+        return str.__repr__(self)
 
-    def __exit__(self, *failure: object) -> None:
-        _core.set_thread_host_fallback(self._before)
+
+class _Unchanged:
+    """Stands for an AppliedSetting where none was asked for."""
+
+    def enter(self):
+        pass
+
+    exit = settle = enter
 
 
 def host_fallback(policy: str | None = None) -> FallbackSetting:
     """What becomes of this thread's calls of ops that a device has no kernel for and that may run on the host: 'allow', 'warn' (once per
     op, as long as nothing else is said) or 'forbid' (an error). Sets the thread's policy where one is given; returns the old one.
 
-    `with host_fallback('forbid'): ...` sets it for a block. The environment variable BACKPLANE_HOST_FALLBACK sets that of threads
-    without a policy of their own.
+    `with host_fallback('forbid'): ...` sets it for a block, in this context. The environment variable BACKPLANE_HOST_FALLBACK sets that
+    of threads without a policy of their own.
     """
     if not isinstance(policy, (str, type(None))):
         raise _core.ArgumentTypeError(f"host_fallback: argument policy: found a value of type {type(policy).__name__}, expected 'allow', 'warn' or 'forbid'")
-    old = FallbackSetting(_core.host_fallback())
-    old._before = _core.set_thread_host_fallback(policy)
+    before = _core.host_fallback()
     if policy is None:
-        _core.set_thread_host_fallback(old._before)
-    return old
+        old = FallbackSetting(before)
+        old._applied = _Unchanged()
+        return old
+    return _core.apply_setting(FallbackSetting(before), _HOST_FALLBACK, _core.fallback_value(policy), _core.fallback_value(before), False)
 
 
 def allow_batch_loop(allowed: bool = True) -> Setting:
     """Whether vmap may run an op without a batch rule row by row, this process over; returns the old setting.
 
-    `with allow_batch_loop(False): ...` sets it for a block.
+    `with allow_batch_loop(False): ...` sets it for a block, in this context alone.
     """
-    return changed("allow_batch_loop", "allowed", _core.allow_batch_loop, allowed)
+    return changed("allow_batch_loop", "allowed", _BATCH_LOOP, _core.batch_loop_allowed(), allowed)
 
 
 def default_device() -> Device:
-    """Where tensors are made that name no device. `with backplane.device("cpu"): ...` sets it for a block, this process over."""
+    """Where tensors are made that name no device. `with backplane.device("cpu"): ...` sets it for a block, in this context alone."""
     return _core.default_device()
 
 
 def set_default_device(device: Device | str) -> None:
-    """From now on tensors that name no device are made there, this process over."""
+    """From now on tensors that name no device are made there, this process over; inside a block of a device, until its end."""
     _core.set_default_device(device)
-
-
-_outer_devices: list[Device] = []
-
-
-def _enter_device(self: Device) -> Device:
-    """Makes it the default device until the block's end, this process over."""
-    before = _core.default_device()
-    _core.set_default_device(self)
-    _outer_devices.append(before)
-    return self
-
-
-def _exit_device(self: Device, *failure: object) -> None:
-    _core.set_default_device(_outer_devices.pop())
 
 
 def get_num_threads() -> int:
@@ -143,16 +141,16 @@ def set_num_threads(count: int) -> None:
 class DtypeSetting:
     """What default_dtype(dtype) returns: `with` sets the default back at the end of the block."""
 
+    __enter__ = _core.enter_applied
+    __exit__ = _core.exit_applied
+
+    _applied: _core.AppliedSetting
+
     def __init__(self, before: DType) -> None:
         self.before = before
 
-    def __enter__(self) -> DtypeSetting:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        _core.set_default_float(self.before)
-
     def __repr__(self):
+        self._applied.settle()
         return f"<default_dtype was {self.before.name}>"
 
 
@@ -169,11 +167,13 @@ def default_dtype(dtype: DType | str | None = None) -> DType | DtypeSetting:
     """The dtype of floats that name none: of Python's numbers, of creation functions, and of what is computed from integers.
 
     Given float16, bfloat16, float32 (which it is at the start) or float64, makes it that, this process over; of complex
-    numbers it is then complex128 beside float64, else complex64. `with default_dtype(bp.float64): ...` sets it for a block.
+    numbers it is then complex128 beside float64, else complex64. `with default_dtype(bp.float64): ...` sets it for a block, in this
+    context alone. While the returned object is kept and not entered, other threads do not see the change yet: drop it.
     """
     if dtype is None:
         return _core.default_float()
-    return DtypeSetting(_core.set_default_float(dtype))
+    before = _core.default_float()
+    return _core.apply_setting(DtypeSetting(before), _FLOAT, _core.float_value(dtype), _core.float_value(before), True)
 
 
 def get_default_dtype() -> DType:
@@ -182,7 +182,7 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DType | str) -> None:
-    """From now on floats that name no dtype are of this one, this process over: default_dtype(dtype)."""
+    """From now on floats that name no dtype are of this one, this process over; inside a block of default_dtype, until its end."""
     _core.set_default_float(dtype)
 
 
@@ -258,10 +258,7 @@ def printoptions(
 
 
 class DeviceMembers:
-    """PyTorch's words for the parts of its name, and the block in which it is the default."""
-
-    __enter__ = _enter_device
-    __exit__ = _exit_device
+    """PyTorch's words for the parts of its name."""
 
     @property
     def type(self: Device) -> str:

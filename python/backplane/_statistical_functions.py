@@ -7,6 +7,7 @@ import operator
 
 from . import _core
 from ._data_type_functions import floating_type, isdtype, result_type
+from ._half_floats import rounds_once
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import given_tensor, known, require_real, require_room, takes_dim, takes_tensor, tensor_like
 from ._wraps import named_tuple
@@ -23,6 +24,7 @@ op = getattr(ops, NAMESPACE)
 __all__ = ["aminmax", "average", "bincount", "corrcoef", "cov", "digitize", "histogram", "std_mean", "var_mean"]
 
 
+@rounds_once
 @takes_dim
 @takes_tensor
 def average(
@@ -55,6 +57,7 @@ def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     return named_tuple("aminmax", ("min", "max"))(op.min(x, dim, keepdims=keepdim), op.max(x, dim, keepdims=keepdim))
 
 
+@rounds_once
 @takes_tensor
 def std_mean(
     x: Tensor, dim: int | Sequence[int] | None = None, *, unbiased: bool = True, correction: float | None = None,
@@ -64,6 +67,7 @@ def std_mean(
     return op.std(x, dim=dim, unbiased=unbiased, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
 
 
+@rounds_once
 @takes_tensor
 def var_mean(
     x: Tensor, dim: int | Sequence[int] | None = None, *, unbiased: bool = True, correction: float | None = None,
@@ -103,6 +107,7 @@ def _check_weights(name, weights, count):
         raise _core.ArgumentValueError("cov: argument fweights: found a fraction, expected whole numbers; aweights are relative weights")
 
 
+@rounds_once
 @takes_tensor
 def cov(
     x: Tensor, y: Tensor | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
@@ -142,6 +147,7 @@ def cov(
     return op.reshape(found, []) if found.shape == (1, 1) else found
 
 
+@rounds_once
 @takes_tensor
 def corrcoef(x: Tensor, y: Tensor | None = None, rowvar: bool = True) -> Tensor:
     """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
@@ -167,6 +173,7 @@ def _greatest(function, x):
     return int(op.max(x)) if x.size else -1
 
 
+@rounds_once
 @takes_tensor
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs in the vector x, or the sum of its weights; as long as the largest, or minlength."""
@@ -241,6 +248,7 @@ def _place(x, keys):
     return op.where(op.equal(x, keys[-1]), count - 1, place) if count > 0 else place
 
 
+@rounds_once
 @takes_tensor
 def histogram(
     x: Tensor, bins: int | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,

@@ -18,23 +18,12 @@ from . import (
 )
 from ._members import extend
 from ._ops import NAMESPACE, ops
-from ._wraps import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._core import Function, Tensor
+    from ._core import Tensor
 
 op = getattr(ops, NAMESPACE)
-
-
-def _inplace(function: Function) -> Function:
-    @wraps(function)
-    def method(x, *args, **more):
-        x[...] = function(x, *args, **more)
-        return x
-
-    method.__doc__ = f"Writes what {function.__name__} gives into x; returns x."
-    return method
 
 
 def _outer(x1: Tensor, x2: Tensor) -> Tensor:
@@ -58,9 +47,9 @@ class TensorMembers:
     flatten = _manipulation_functions.flatten
     gather = _indexing_functions.gather
     index_copy = _indexing_functions.index_copy
-    index_copy_ = _inplace(_indexing_functions.index_copy)
+    index_copy_ = _indexing_functions.index_copy_
     index_fill = _indexing_functions.index_fill
-    index_fill_ = _inplace(_indexing_functions.index_fill)
+    index_fill_ = _indexing_functions.index_fill_
     index_select = _indexing_functions.index_select
     is_complex = _utility_functions.is_complex
     is_floating_point = _utility_functions.is_floating_point
@@ -81,9 +70,9 @@ class TensorMembers:
     rot90 = _manipulation_functions.rot90
     round = _elementwise_functions.round
     scatter = _indexing_functions.scatter
-    scatter_ = _inplace(_indexing_functions.scatter)
+    scatter_ = _indexing_functions.scatter_
     scatter_add = _indexing_functions.scatter_add
-    scatter_add_ = _inplace(_indexing_functions.scatter_add)
+    scatter_add_ = _indexing_functions.scatter_add_
     scatter_reduce = _indexing_functions.scatter
     squeeze = _manipulation_functions.squeeze
     swapaxes = _manipulation_functions.swapaxes

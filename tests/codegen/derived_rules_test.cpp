@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backplane/abi/vocabulary.h"
 #include "codegen_fixture.hpp"
 
 namespace backplane::codegen {
@@ -99,6 +100,23 @@ TEST_F(Derived, NodesStandAfterWhatTheyRead) {
   for (const CompiledOp& op : base.registry.ops)
     for (size_t i = 0; i < op.program.nodes().size(); ++i)
       for (const uint32_t input : op.program.nodes()[i].inputs) EXPECT_LT(input, i) << op.entry->full_name;
+}
+
+TEST_F(Derived, FormulasThatRoundMoreThanOnceAreWideOnHalfFloats) {
+  const auto wide = [&](const std::string& dtypes, const std::string& formula, const std::string& more = {}) {
+    const Checked& c =
+        check(entry("f(Tensor x) -> Tensor", "    kind: composite\n    dtypes: " + dtypes +
+                                                 "\n    shape: same(x)\n    decompose: " + formula + "\n" + more));
+    return (c.registry.ops.front().find(BP_RULE_DECOMPOSE)->flags & BP_FORMULA_WIDE) != 0;
+  };
+  EXPECT_FALSE(wide("floating", "add(x, x)"));
+  EXPECT_TRUE(wide("floating", "add(add(x, x), x)"));
+  EXPECT_FALSE(wide("floating", "add(add(x, x), x)", "    compare: exact\n"));
+  EXPECT_FALSE(wide("[float32, float64]", "add(add(x, x), x)"));
+  EXPECT_FALSE(wide("{accept: floating, compute: own}", "add(add(x, x), x)"));
+  EXPECT_TRUE(wide("{accept: floating, compute: accumulate}", "add(x, x)"));
+  EXPECT_TRUE(wide("floating", "'add(x, x) if x.ndim > 0 else add(x, add(x, x))'"));
+  EXPECT_TRUE(wide("floating", "'fold(s = x, y in [x, x]: add(s, y))'"));
 }
 
 TEST_F(Derived, PresentNarrowsWhatMayBeAbsent) {

@@ -142,8 +142,10 @@ def test_the_setting_is_set_and_put_back():
                 change(bad)
 
 
-def test_all_threads_and_no_other_process_see_it():
+def test_the_setting_is_of_all_threads_and_a_block_of_its_own():
     program = ("import threading, backplane as bp\nfound = []\n"
-               "with bp.default_dtype(bp.float64):\n    t = threading.Thread(target=lambda: found.append(bp.ones(1).dtype.name)); t.start(); t.join()\nprint(found, bp.ones(1).dtype)")  # fmt: skip
+               "def look():\n    t = threading.Thread(target=lambda: found.append(bp.ones(1).dtype.name)); t.start(); t.join()\n"
+               "with bp.default_dtype(bp.float64):\n    look()\n"
+               "bp.set_default_dtype(bp.float64); look()\nbp.set_default_dtype(bp.float32); look()\nprint(found, bp.ones(1).dtype)")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "['float64'] backplane.float32", done.stderr
+    assert done.stdout.strip() == "['float32', 'float64', 'float32'] backplane.float32", done.stderr

@@ -32,7 +32,7 @@ struct VectorSigmoid {
 struct VectorSilu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return hn::Mul(x, VectorSigmoid::call(d, x));
+    return hn::Mul(finite_below(d, x), VectorSigmoid::call(d, x));
   }
 };
 // out[i] = F(x[i]); out may be x.

@@ -1,5 +1,6 @@
-// Size classes: four per power of two from 64 bytes, so that a block is at most a quarter larger than asked for. Each
-// class is a stack of free blocks, linked through the blocks themselves.
+// Size classes: four per power of two from 64 bytes, so that a block is at most a quarter larger than asked for;
+// sixteen above 1 MiB, where a quarter would be much. Each class is a stack of free blocks, linked through the blocks
+// themselves.
 //
 // The state is never destroyed: tensors may outlive static destructors.
 #include "runtime/allocator.hpp"
@@ -24,7 +25,9 @@ constexpr bool kKeep = true;
 #endif
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
-constexpr int kClasses = 4 * 58;
+constexpr int kLargeBits = 20;                           // above 2^20 bytes classes are finer
+constexpr int kSmallClasses = 4 * (kLargeBits - 8) + 4;  // those up to 2^20
+constexpr int kClasses = kSmallClasses + 16 * (63 - kLargeBits);
 
 struct FreeBlock {
   FreeBlock* next;
@@ -55,30 +58,32 @@ State& state() {
   return *instance;
 }
 
-// Sizes up to 256 are multiples of 64; above, 2^k * (4, 5, 6, 7) / 4.
+// Sizes up to 256 are multiples of 64; above, 2^k * (4, 5, 6, 7) / 4, and then 2^k * (16, …, 31) / 16.
 int class_of(uint64_t size) {
   if (size <= 4 * kAlignment) return static_cast<int>((size - 1) / kAlignment);
   const int top = std::bit_width(size - 1);  // 2^(top-1) < size <= 2^top
+  if (top > kLargeBits)
+    return kSmallClasses + 16 * (top - kLargeBits - 1) + (static_cast<int>((size - 1) >> (top - 5)) & 15);
   const int quarter = static_cast<int>((size - 1) >> (top - 3)) & 3;
   return 4 * (top - 8) + quarter;
 }
 uint64_t class_size(int index) {
   if (index < 4) return kAlignment * static_cast<uint64_t>(index + 1);
+  if (index >= kSmallClasses) {
+    const int top = (index - kSmallClasses) / 16 + kLargeBits + 1;
+    return (uint64_t{1} << (top - 1)) + (static_cast<uint64_t>((index - kSmallClasses) % 16 + 1) << (top - 5));
+  }
   const int top = index / 4 + 8;
   return (uint64_t{1} << (top - 1)) + (static_cast<uint64_t>(index % 4 + 1) << (top - 3));
 }
 
 void* from_system(uint64_t size) {
   const bool huge = size >= 2 * kHugePage;
-  void* block = std::aligned_alloc(huge ? kHugePage : kAlignment, size);
+  void* block = nullptr;
+  if (posix_memalign(&block, huge ? kHugePage : kAlignment, size) != 0) return nullptr;
   // Fewer faults: 512 times as much memory comes with each. Where the system refuses, small pages serve as well.
-  if (block != nullptr && huge) madvise(block, size, MADV_HUGEPAGE);
+  if (huge) madvise(block, size, MADV_HUGEPAGE);
   return block;
-}
-
-uint64_t rounded(int index) {
-  const uint64_t size = class_size(index);
-  return size >= 2 * kHugePage ? (size + kHugePage - 1) & ~(kHugePage - 1) : size;
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ void* allocate(uint64_t size) {
   State& s = state();
   if (size > uint64_t{1} << 62) return nullptr;
   const int index = class_of(size);
-  const uint64_t bytes = rounded(index);
+  const uint64_t bytes = class_size(index);
   FreeBlock* head;
   {
     SizeClass& size_class = s.classes[index];
@@ -120,7 +125,7 @@ void* allocate(uint64_t size) {
 void deallocate(void* block, uint64_t size) {
   State& s = state();
   const int index = class_of(size);
-  const uint64_t bytes = rounded(index);
+  const uint64_t bytes = class_size(index);
   const uint64_t kept = s.kept.load(std::memory_order_relaxed) + bytes;
   const uint64_t left = s.in_use.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
   if (!kKeep || kept > s.kept_limit || left + kept > s.limit.load(std::memory_order_relaxed)) {
@@ -146,7 +151,7 @@ void release_kept() {
     }
     while (head != nullptr) {
       FreeBlock* const next = head->next;
-      s.kept.fetch_sub(rounded(index), std::memory_order_relaxed);
+      s.kept.fetch_sub(class_size(index), std::memory_order_relaxed);
       std::free(head);
       head = next;
     }

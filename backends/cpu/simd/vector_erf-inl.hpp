@@ -45,18 +45,23 @@ HWY_INLINE V lost_by_square(D d, V a, V square) {
   return hn::MulAdd(low, low, hn::MulAdd(hn::Add(high, high), low, hn::MulSub(high, high, square)));
 }
 
+// exp(a^2) erfc(a) (1 + 2 a), for a >= 0.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erfc_fit(D d, V a) {
+  using T = hn::TFromD<D>;
+  const V four = hn::Set(d, T(4)), t = hn::Div(hn::Sub(a, four), hn::Add(a, four));
+  if constexpr (kIsFloat32<T>) {
+    return polynomial(d, t, kErfcSingle);
+  } else {
+    return polynomial(d, t, kErfcDouble);
+  }
+}
 // erfc(a) for a >= 0, where it is not near 1. What rounding takes from a^2 goes into the exponential.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erfc_tail(D d, V a) {
   using T = hn::TFromD<D>;
-  const V one = hn::Set(d, T(1)), four = hn::Set(d, T(4)), limited = hn::Min(a, hn::Set(d, T(30)));
-  const V t = hn::Div(hn::Sub(limited, four), hn::Add(limited, four)), slope = hn::Add(hn::Add(limited, limited), one);
-  V p;
-  if constexpr (kIsFloat32<T>) {
-    p = polynomial(d, t, kErfcSingle);
-  } else {
-    p = polynomial(d, t, kErfcDouble);
-  }
+  const V one = hn::Set(d, T(1)), limited = hn::Min(a, hn::Set(d, T(30)));
+  const V p = erfc_fit(d, limited), slope = hn::Add(hn::Add(limited, limited), one);
   const V square = hn::Mul(limited, limited);
   return hn::Div(exp_of_sum(d, hn::Neg(square), hn::Neg(lost_by_square(d, limited, square)), p), slope);
 }

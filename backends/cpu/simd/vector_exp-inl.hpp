@@ -64,6 +64,11 @@ HWY_INLINE V polynomial(D d, V x, const double (&coefficients)[N]) {
   }
 }
 
+// x, but finite at -inf, where its factor is 0. A NaN gives anything.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V finite_below(D d, V x) {
+  return hn::Max(x, hn::Set(d, -std::numeric_limits<hn::TFromD<D>>::max()));
+}
 // Lane by lane through the C library: arguments that no fast way covers.
 template <class D, class F, class V = hn::Vec<D>>
 HWY_NOINLINE V by_library(D d, V x, F function) {

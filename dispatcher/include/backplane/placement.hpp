@@ -49,4 +49,12 @@ BACKPLANE_API HostFallback set_host_fallback(HostFallback policy) noexcept;
 // The calling thread's own; none: the process's. Returns the old one.
 BACKPLANE_API std::optional<HostFallback> set_thread_host_fallback(std::optional<HostFallback> policy) noexcept;
 
+// The calling thread's own default device, before the process's (set_default_device), and whether vmap may loop there
+// (allow_batch_loop). None: the process's. They return the old one.
+BACKPLANE_API std::optional<bp_device> set_thread_default_device(std::optional<bp_device> device) noexcept;
+BACKPLANE_API std::optional<bool> set_thread_batch_loop(std::optional<bool> allowed) noexcept;
+BACKPLANE_API bool batch_loop_allowed() noexcept;
+// Throws where there is no such device.
+BACKPLANE_API void check_device(bp_device device);
+
 }  // namespace backplane

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import backplane as bp
 from backplane import Tensor, _core
 
+from .._half_floats import rounds_once
 from ._reduction import reduced, same_shape, stated, weighted
 
 __all__ = [
@@ -64,6 +65,7 @@ def _total(counts, share, dtype):
     return bp.sum(bp.cast(counts, dtype) if share is None else bp.where(counts, share, 0), dtype=dtype)
 
 
+@rounds_once
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean"
@@ -104,6 +106,7 @@ def _of_probabilities(input, target, weight, axis, reduction, smoothing):
     return reduced(bp.negative(bp.sum(terms, [axis], dtype=terms.dtype)), reduction)
 
 
+@rounds_once
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0
@@ -140,6 +143,7 @@ def _check_probabilities(function, **arguments):
             raise bp.ArgumentValueError(f"{function}: argument {name}: found a number that is NaN or outside of 0 to 1, expected probabilities")
 
 
+@rounds_once
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
@@ -151,6 +155,7 @@ def binary_cross_entropy(
     return weighted("binary_cross_entropy", bp.binary_cross_entropy(input, target), weight, reduction, None)
 
 
+@rounds_once
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", pos_weight: Tensor | None = None
@@ -162,6 +167,7 @@ def binary_cross_entropy_with_logits(
     return weighted("binary_cross_entropy_with_logits", loss, weight, reduction, None)
 
 
+@rounds_once
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -170,6 +176,7 @@ def soft_margin_loss(
     return reduced(bp.soft_margin_loss(input, target), reduction)
 
 
+@rounds_once
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -183,6 +190,7 @@ def multi_margin_loss(
     return reduced(bp.multi_margin_loss(input, target, weight, p=p, margin=margin), reduction)
 
 
+@rounds_once
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -192,6 +200,7 @@ def multilabel_margin_loss(
     return reduced(bp.multilabel_margin_loss(input, target), reduction)
 
 
+@rounds_once
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
@@ -223,6 +232,7 @@ def _rows_of_labels(targets, target_lengths):
     return bp.take(targets, bp.minimum(at, targets.size - 1))
 
 
+@rounds_once
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int],
     blank: int = 0, reduction: str = "mean", zero_infinity: bool = False

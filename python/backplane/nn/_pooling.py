@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import backplane as bp
 from backplane import Tensor
 
+from .._half_floats import rounds_once
 from ._arguments import sizes
 
 TYPE_CHECKING = False
@@ -220,6 +221,7 @@ def _lp_pool(function, input, norm_type, kernel_size, stride, ceil_mode, axes):
     return back(bp.lp_pool(x, norm_type, kernel, stride, bool(ceil_mode)))
 
 
+@rounds_once
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False
@@ -228,6 +230,7 @@ def lp_pool1d(
     return _lp_pool("lp_pool1d", input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
+@rounds_once
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False
@@ -236,6 +239,7 @@ def lp_pool2d(
     return _lp_pool("lp_pool2d", input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
+@rounds_once
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False

@@ -6,6 +6,7 @@ import backplane as bp
 from backplane import Tensor
 
 from .. import _core
+from .._half_floats import rounds_once
 from ._arguments import either
 from ._reduction import reduced, same_shape, stated, weighted
 
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 
+@rounds_once
 def mse_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: Tensor | None = None
@@ -38,6 +40,7 @@ def mse_loss(
     return weighted("mse_loss", bp.mse_loss(input, target), weight, reduction, True)
 
 
+@rounds_once
 def l1_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: Tensor | None = None
@@ -48,6 +51,7 @@ def l1_loss(
     return weighted("l1_loss", bp.l1_loss(input, target), weight, reduction, True)
 
 
+@rounds_once
 def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0
@@ -60,6 +64,7 @@ def smooth_l1_loss(
     return reduced(bp.smooth_l1_loss(input, target, beta=beta), reduction)
 
 
+@rounds_once
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -71,6 +76,7 @@ def huber_loss(
     return weighted("huber_loss", bp.huber_loss(input, target, delta=delta), weight, reduction, False)
 
 
+@rounds_once
 def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     log_target: bool = False
@@ -83,6 +89,7 @@ def kl_div(
     return bp.divide(reduced(loss, "sum"), input.shape[0] if input.ndim else 1)
 
 
+@rounds_once
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean"
@@ -111,6 +118,7 @@ def _variance(input, var):
     return var
 
 
+@rounds_once
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Tensor:
@@ -119,6 +127,7 @@ def gaussian_nll_loss(
     return reduced(bp.gaussian_nll_loss(input, target, _variance(input, var), full=full, eps=eps), reduction)
 
 
+@rounds_once
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
@@ -128,6 +137,7 @@ def hinge_embedding_loss(
     return reduced(bp.hinge_embedding_loss(input, target, margin=margin), reduction)
 
 
+@rounds_once
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean"
@@ -145,6 +155,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int | None = None, eps: float
     return bp.cosine_similarity(x1, x2, axis=either("cosine_similarity", "dim", "axis", (dim, axis), 1), eps=eps)
 
 
+@rounds_once
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean"
@@ -167,6 +178,7 @@ def pairwise_distance(
     return bp.pairwise_distance(x1, x2, p=p, eps=eps, keepdims=keep)
 
 
+@rounds_once
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences between the rows of input (n, m): of row 0 to 1, 2, ..., then of row 1, n · (n - 1) / 2 of them."""
     if input.ndim != 2:
@@ -178,6 +190,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return bp.linalg.vector_norm(apart, axis=-1, ord=p)
 
 
+@rounds_once
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -191,6 +204,7 @@ def triplet_margin_loss(
     return _triplets("triplet_margin_loss", (anchor, positive, negative), distance, margin, swap, reduction)
 
 
+@rounds_once
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean"
@@ -204,16 +218,11 @@ def triplet_margin_with_distance_loss(
 def _triplets(function, tensors, distance, margin, swap, reduction):
     if margin <= 0:
         raise bp.ArgumentValueError(f"{function}: argument margin: found {margin}, expected more than 0")
-    dtype = bp.result_type(*tensors)
-    is_half = dtype in (bp.float16, bp.bfloat16)
-    if is_half:
-        tensors = [bp.cast(x, bp.float32) for x in tensors]
     anchor, positive, negative = tensors
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = bp.minimum(far, distance(positive, negative))
-    loss = reduced(_above_zero(bp.add(bp.subtract(near, far), margin)), reduction)
-    return bp.cast(loss, dtype) if is_half else loss
+    return reduced(_above_zero(bp.add(bp.subtract(near, far), margin)), reduction)
 
 
 def _above_zero(x):

@@ -5,6 +5,7 @@
 
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -37,7 +38,7 @@ void read_chain(PyObject* object, std::string_view chain, Reads& reads) {
     chain.remove_prefix(std::min(end + 1, chain.size()));
     at = PyRef::steal(chain.empty() ? nullptr : PyObject_GetAttr(at.get(), name.get()));
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 // The names of an operator.attrgetter, in its __reduce__.
@@ -48,26 +49,26 @@ void add_getter_names(PyObject* getter, Found& found) {
                         : nullptr;
   for (Py_ssize_t i = 0; names && PyTuple_Check(names) && i < PyTuple_GET_SIZE(names); ++i)
     if (PyUnicode_Check(PyTuple_GET_ITEM(names, i))) found.names.push_back(PyRef::borrow(PyTuple_GET_ITEM(names, i)));
-  PyErr_Clear();
+  forget_error();
 }
 
 // The identifiers behind dots in a format's text.
 void add_format_names(PyObject* format, Found& found) {
   const char* text = PyUnicode_AsUTF8(format);
-  PyErr_Clear();
+  forget_error();
   for (const char* at = text; at && *at; ++at) {
     if (*at != '.') continue;
     const char* end = at + 1;
     while (std::isalnum(static_cast<unsigned char>(*end)) || *end == '_') ++end;
     if (end > at + 1) found.names.push_back(PyRef::steal(PyUnicode_FromStringAndSize(at + 1, end - at - 1)));
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 bool reads_attributes(PyObject* callable) {
   if (is_named(callable, "operator.attrgetter")) return true;
   const PyRef name = PyRef::steal(PyCFunction_Check(callable) ? PyObject_GetAttrString(callable, "__name__") : nullptr);
-  PyErr_Clear();
+  forget_error();
   return name && PyUnicode_Check(name.get()) &&
          (PyUnicode_CompareWithASCIIString(name.get(), "getattr") == 0 ||
           PyUnicode_CompareWithASCIIString(name.get(), "hasattr") == 0);
@@ -100,7 +101,7 @@ void note_attribute_readers(PyObject* function, const std::string& name, const s
     for (const PyRef& part : found.names)
       if (const char* text = PyUnicode_AsUTF8(part.get())) chain += (chain.empty() ? "" : ".") + std::string(text);
     for (const PyRef& object : found.objects) read_chain(object.get(), chain, reads);
-    return PyErr_Clear();
+    return forget_error();
   }
   size_t pairs = 0;
   for (const PyRef& object : found.objects)
@@ -108,7 +109,7 @@ void note_attribute_readers(PyObject* function, const std::string& name, const s
       const char* text = chain ? PyUnicode_AsUTF8(chain.get()) : nullptr;
       if (text && pairs++ < kMostPairs) read_chain(object.get(), text, reads);
     }
-  PyErr_Clear();
+  forget_error();
 }
 
 }  // namespace backplane::python

@@ -7,6 +7,7 @@
 #include "bindings/guards/attribute_readers.hpp"
 #include "bindings/guards/changing_calls.hpp"
 #include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -140,7 +141,7 @@ bool unwrap_partial(PyRef* callable, std::vector<PyObject*>* arguments, Reads& r
   const PyRef function = PyRef::steal(PyObject_GetAttrString(callable->get(), "func"));
   const PyRef first = PyRef::steal(PyObject_GetAttrString(callable->get(), "args"));
   const PyRef words = PyRef::steal(PyObject_GetAttrString(callable->get(), "keywords"));
-  PyErr_Clear();
+  forget_error();
   if (!function || !first || !words) return false;
   for (const char* part : {"func", "args", "keywords"})
     if (const PyRef name = word(part)) reads.generic(Guard::kGeneric, callable->get(), name.get());
@@ -165,7 +166,7 @@ void note_hidden(PyObject* function, const std::string& name, const std::string&
     const PyRef warnings = PyRef::steal(PyImport_ImportModule("warnings"));
     const PyRef filters = PyRef::steal(warnings ? PyObject_GetAttrString(warnings.get(), "filters") : nullptr);
     if (filters) reads.name(filters.get(), "warnings.filters", false), reads.content(filters.get());
-    PyErr_Clear();
+    forget_error();
   }
 }
 
@@ -214,7 +215,7 @@ void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Read
 bool is_method_of(PyObject* object, PyObject* function) {
   if (Py_IS_TYPE(function, &PyMethodDescr_Type) || is_named(function, "wrapper_descriptor")) return true;
   const PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__name__"));
-  PyErr_Clear();
+  forget_error();
   return name && PyUnicode_Check(name.get()) && _PyType_Lookup(Py_TYPE(object), name.get()) == function;
 }
 
@@ -261,7 +262,7 @@ void note_call(SeenCall call, Reads& reads, const Reads::Storing& at) {
     }
   } else if (is_named(function, "method-wrapper")) {
     of_wrapper = PyRef::steal(PyObject_GetAttrString(function, "__self__"));
-    PyErr_Clear();
+    forget_error();
     if (of_wrapper) call.arguments.insert(call.arguments.begin(), of_wrapper.get());
   } else if (!self && !call.arguments.empty() && is_method_of(call.arguments[0], function)) {
     self = call.arguments[0];

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {
@@ -81,7 +82,7 @@ bool is_file(PyObject* self) {
 std::string text_of_attribute(PyObject* object, const char* name) {
   const PyRef value = PyRef::steal(PyObject_GetAttrString(object, name));
   const char* text = value && PyUnicode_Check(value.get()) ? PyUnicode_AsUTF8(value.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return text ? text : "";
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bindings/guards/user_line.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {
@@ -14,7 +15,7 @@ const std::string& library_folder() {
   static const auto* folder = [] {
     const PyRef module = PyRef::steal(PyImport_ImportModule("os"));
     const PyRef file = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
-    PyErr_Clear();
+    forget_error();
     const std::string path = text_of_object(file.get());
     return new std::string(path.substr(0, path.find_last_of("/\\") + 1));
   }();
@@ -25,7 +26,7 @@ const std::string& library_folder() {
 
 std::string text_of_object(PyObject* object) {
   const char* text = object && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : nullptr;
-  if (!text) PyErr_Clear();
+  if (!text) forget_error();
   return text ? text : "";
 }
 

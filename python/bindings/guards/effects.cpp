@@ -4,6 +4,7 @@
 
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/sizes/size_log.hpp"
 
 namespace backplane::python {
@@ -63,7 +64,7 @@ void restore(const Effects::Before& before) {
     case Effects::Before::kContext:
       if (value) PyRef::steal(PyContextVar_Set(holder, value));
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ PyRef renewed(PyObject* value) {
       const PyRef part = PyRef::steal(PyObject_GetAttrString(value, name));
       if (part && part.get() != Py_None) PyObject_SetAttrString(copy.get(), name, part.get());
     }
-    PyErr_Clear();
+    forget_error();
     return copy;
   }
   const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
@@ -135,7 +136,7 @@ bool are_alike(PyObject* a, PyObject* b, const std::function<bool(PyObject*, PyO
   }
   const bool have_content = has_content(a) && has_content(b) && Py_TYPE(a) == Py_TYPE(b);
   const int equal = have_content ? PyObject_RichCompareBool(a, b, Py_EQ) : 0;
-  PyErr_Clear();
+  forget_error();
   return equal == 1;
 }
 

@@ -95,12 +95,12 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
       return cache_counts(holder);
     case Guard::kGeneric: {
       PyRef value = PyRef::steal(PyObject_GetAttr(holder, key));
-      if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+      if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) forget_error();
       return value;
     }
     case Guard::kSubscripts: {
       PyRef value = PyRef::steal(PyObject_GetItem(holder, key));
-      if (!value && PyErr_ExceptionMatches(PyExc_LookupError)) PyErr_Clear();
+      if (!value && PyErr_ExceptionMatches(PyExc_LookupError)) forget_error();
       return value;
     }
     case Guard::kContext: {
@@ -156,7 +156,7 @@ bool is_of_owner(const Guard& guard) {
   PyObject** dict = _PyObject_GetDictPtr(guard.owner.get());
   if (dict && *dict) return *dict == guard.holder.get();
   const PyRef now = PyRef::steal(PyObject_GenericGetDict(guard.owner.get(), nullptr));
-  if (!now) PyErr_Clear();
+  if (!now) forget_error();
   return now.get() == guard.holder.get();
 }
 
@@ -200,7 +200,7 @@ bool same_value(PyObject* own, PyObject* found) noexcept {
   }
   if (!is_plain_value(own) || !is_plain_value(found)) return false;
   const int same = same_static(own, found);
-  if (same < 0) PyErr_Clear();
+  if (same < 0) forget_error();
   return same == 1;
 }
 
@@ -253,17 +253,17 @@ PyRef copied_content(PyObject* container) {
   } else {
     copy = copied_elements(container);
   }
-  PyErr_Clear();
+  forget_error();
   return copy;
 }
 
 PyRef copied_bytes(PyObject* buffer) {
   PyRef bytes = PyRef::steal(PyBytes_FromObject(buffer));
   if (!bytes) {  // a dtype that buffers do not have
-    PyErr_Clear();
+    forget_error();
     bytes = PyRef::steal(PyObject_CallMethod(buffer, "tobytes", nullptr));
   }
-  PyErr_Clear();
+  forget_error();
   return bytes && PyBytes_Check(bytes.get()) ? bytes : PyRef{};
 }
 
@@ -271,7 +271,7 @@ PyRef copied_function(PyObject* function) {
   const auto or_none = [](PyObject* part) { return part ? part : Py_None; };
   PyRef parts = PyRef::steal(PyTuple_Pack(3, PyFunction_GetCode(function), or_none(PyFunction_GetDefaults(function)),
                                           or_none(PyFunction_GetKwDefaults(function))));
-  PyErr_Clear();
+  forget_error();
   return parts;
 }
 
@@ -304,7 +304,7 @@ std::string place_of(const Guard& guard, PyObject* key) {
 
 bool Guards::fits_leaf(PyObject* leaf, const LeafAttribute& attribute, std::string* why) {
   const PyRef found = PyRef::steal(PyObject_GetAttr(leaf, attribute.name.get()));
-  PyErr_Clear();
+  forget_error();
   if (found && same_value(attribute.value.get(), found.get())) return true;
   if (why)
     *why = "an argument's " + spelled(attribute.name.get(), PyObject_Str) + ": found " + spelled(found.get()) +

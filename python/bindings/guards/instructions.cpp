@@ -1,4 +1,5 @@
 #include "bindings/guards/instructions.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -145,7 +146,7 @@ Opcodes::Opcodes() {
     call_kw = number_of(map.get(), "CALL_KW");
     call_function_kw = number_of(map.get(), "CALL_FUNCTION_KW");
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 const Opcodes& opcodes() {
@@ -191,7 +192,7 @@ Instruction instruction_at(PyObject* code, int offset) {
   const PyRef bytes = PyRef::borrow(reinterpret_cast<PyCodeObject*>(code)->co_code);
 #endif
   if (!bytes || !PyBytes_Check(bytes.get())) {
-    PyErr_Clear();
+    forget_error();
     return {};
   }
   const auto* words = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get()));

@@ -7,6 +7,8 @@
 
 #include "backplane/transforms.hpp"
 
+#include "bindings/interpreter/errors.hpp"
+
 namespace backplane::python {
 namespace {
 
@@ -21,7 +23,7 @@ bool is_deque(PyObject* object) {
 // Of a module: what stands there is the program's, and nothing that one object holds.
 bool is_namespace(PyObject* dict) {
   const bool is = PyDict_GetItemString(dict, "__builtins__") || PyDict_GetItemString(dict, "__loader__");
-  PyErr_Clear();
+  forget_error();
   return is;
 }
 
@@ -56,7 +58,7 @@ bool is_buffer(PyObject* object) {
 PyRef attributes_of(PyObject* object) {
   if (!is_instance(object)) return {};
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  PyErr_Clear();
+  forget_error();
   return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
 }
 
@@ -73,7 +75,7 @@ PyRef slots_of(PyObject* object) {
       if (!found) found = PyRef::steal(PyDict_New());
       const PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, name));
       if (found && value) PyDict_SetItem(found.get(), name, value.get());
-      PyErr_Clear();
+      forget_error();
     }
   }
   return found;
@@ -87,7 +89,7 @@ PyRef copied_attributes(PyObject* object) {
     else
       copy = PyRef::steal(PyDict_Copy(dict.get()));
   }
-  PyErr_Clear();
+  forget_error();
   return copy;
 }
 
@@ -102,7 +104,7 @@ PyRef copied_elements(PyObject* object) {
   } else if (is_container(object)) {
     copy = PyRef::steal(PySequence_List(object));
   }
-  PyErr_Clear();
+  forget_error();
   return copy;
 }
 
@@ -119,7 +121,7 @@ bool hold_the_same(PyObject* list, PyObject* other) {
 
 PyRef bytes_of_buffer(PyObject* object) {
   PyRef bytes = PyRef::steal(is_buffer(object) ? PyBytes_FromObject(object) : nullptr);
-  PyErr_Clear();
+  forget_error();
   return bytes;
 }
 

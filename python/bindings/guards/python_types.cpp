@@ -1,4 +1,5 @@
 #include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 
@@ -29,7 +30,7 @@ bool is_of_this_package(PyTypeObject* type) noexcept {
 bool has_python_method(PyTypeObject* type, const char* name) noexcept {
   const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
   PyObject* found = text ? _PyType_Lookup(type, text.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return found && PyFunction_Check(found);
 }
 
@@ -48,7 +49,7 @@ bool is_super(PyObject* object) noexcept { return PyObject_TypeCheck(object, &Py
 void super_attribute(PyObject* super, const std::function<void(PyTypeObject*)>& look) {
   const PyRef from = PyRef::steal(PyObject_GetAttrString(super, "__thisclass__"));
   const PyRef of = PyRef::steal(PyObject_GetAttrString(super, "__self_class__"));
-  PyErr_Clear();
+  forget_error();
   if (!from || !of || !PyType_Check(of.get())) return;
   const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(of.get())->tp_mro);
   bool is_behind = false;

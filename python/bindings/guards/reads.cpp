@@ -18,7 +18,7 @@ PyRef normal_position(PyObject* sequence, PyObject* key) {
   if (!PyLong_Check(key)) return {};
   Py_ssize_t i = PyLong_AsSsize_t(key);
   if (i == -1 && PyErr_Occurred()) {
-    PyErr_Clear();
+    forget_error();
     return {};
   }
   if (i < 0) i += PySequence_Fast_GET_SIZE(sequence);
@@ -43,7 +43,7 @@ std::string Reads::path_of(PyObject* object) const {
   if (named != names_.end()) return named->second.path;
   if (PyModule_Check(object) || PyType_Check(object) || PyFunction_Check(object)) {
     const PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
-    PyErr_Clear();
+    forget_error();
     if (name) return spelled(name.get(), PyObject_Str);
   }
   return std::string("a ") + Py_TYPE(object)->tp_name;
@@ -70,7 +70,7 @@ bool Reads::is_first(Place& place, PyObject* key) {
   if (!place.known) place.known = PyRef::steal(PyDict_New());
   const int known = place.known ? PyDict_Contains(place.known.get(), key) : -1;
   if (known == 0 && PyDict_SetItem(place.known.get(), key, Py_None) == 0) return true;
-  PyErr_Clear();
+  forget_error();
   return known < 0;
 }
 
@@ -98,7 +98,7 @@ bool Reads::was_there(PyObject* buffer) const {
       at = PyRef::borrow(PyMemoryView_GET_BUFFER(at.get())->obj);
     } else {
       at = PyRef::steal(is_numpy_array(at.get()) ? PyObject_GetAttrString(at.get(), "base") : nullptr);
-      PyErr_Clear();
+      forget_error();
     }
     if (at && at.get() == Py_None) break;
   }
@@ -107,7 +107,7 @@ bool Reads::was_there(PyObject* buffer) const {
 
 PyRef Reads::dict_of(PyObject* object) {
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  PyErr_Clear();
+  forget_error();
   if (!dict || !PyDict_Check(dict.get())) return {};
   owner_of_dict_.try_emplace(dict.get(), PyRef::borrow(object));
   return dict;
@@ -119,7 +119,7 @@ void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
   if (!PyDict_Check(globals)) return;
   this->name(globals, "globals", false);
   PyObject* value = PyDict_GetItemWithError(globals, name);
-  PyErr_Clear();
+  forget_error();
   Place& own = place(Guard::kEntries, globals);
   own.guard.of_variable = true;
   own.guard.path = "global ";
@@ -135,7 +135,7 @@ void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
 void Reads::entry(PyObject* dict, PyObject* key) {
   if (is_changed(dict)) return content(dict);
   PyObject* value = PyDict_GetItemWithError(dict, key);
-  if (!value && PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash
+  if (!value && PyErr_Occurred()) return forget_error();  // a key that has no hash
   const auto owner = owner_of_dict_.find(dict);
   Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
   if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
@@ -174,11 +174,11 @@ void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
     // What is made anew for each read, as a bound method, is not state.
     const PyRef again = PyRef::steal(value && !is_plain_value(value.get()) ? get(holder, key) : nullptr);
     if (again && again.get() != value.get() && !same_value(value.get(), again.get())) {
-      PyErr_Clear();
+      forget_error();
       return;
     }
   }
-  PyErr_Clear();
+  forget_error();
   note(own, key, value.get());
 }
 
@@ -204,7 +204,7 @@ void Reads::attribute(PyObject* object, PyObject* name, bool plainly) {
     // This package fills itself when it is asked.
     const char* module = PyModule_GetName(object);
     if (dict && (found || !module || !std::string_view(module).starts_with("backplane"))) entry(dict.get(), name);
-    return PyErr_Clear();
+    return forget_error();
   }
   if (is_super(object)) return super_attribute(object, [&](PyTypeObject* base) { of_class(base, name); });
   PyObject* descriptor = _PyType_Lookup(type, name);
@@ -272,7 +272,7 @@ void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
       const PyRef factory = PyRef::steal(PyUnicode_InternFromString("default_factory"));
       if (factory) generic(Guard::kGeneric, container, factory.get());
     }
-    PyErr_Clear();
+    forget_error();
     entry(container, key);
   } else if (PyList_Check(container) || PyTuple_Check(container)) {
     const PyRef at = normal_position(container, key);
@@ -359,7 +359,7 @@ void Reads::result(PyObject* function, PyObject* arguments) {
   Place& own = place(Guard::kResult, function);
   if (!is_first(own, arguments)) return;
   const PyRef value = PyRef::steal(PyObject_CallObject(function, arguments));
-  PyErr_Clear();
+  forget_error();
   if (value) note(own, arguments, value.get());
 }
 

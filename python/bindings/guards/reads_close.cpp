@@ -113,7 +113,7 @@ bool Reads::close_caches(const Closing& closing, Guards* guards) const {
     if (is_made(closing.made, function)) continue;
     if (leads_to_traced(function)) {
       const PyRef done = PyRef::steal(PyObject_CallMethod(function, "cache_clear", nullptr));
-      PyErr_Clear();
+      forget_error();
       raise(BP_ERROR_VALUE,
             "%s: %s keeps a tensor of the trace in its cache (%s), which has no value once the trace has ended. Fix: "
             "call it outside, or leave out functools.lru_cache",
@@ -121,7 +121,7 @@ bool Reads::close_caches(const Closing& closing, Guards* guards) const {
       return false;
     }
     PyRef counts = cache.counts ? cache.counts : cache_counts(function);
-    PyErr_Clear();
+    forget_error();
     Guard guard{Guard::kCache, cache.function, {}, {}, "the cache of " + path_of(function), false, false, {}, {}};
     guard.items.push_back({PyRef::steal(PyUnicode_InternFromString("cache_info")), std::move(counts), {}});
     guards->add(std::move(guard));
@@ -148,7 +148,7 @@ void Reads::add_bases(const Closing& closing, const Place& place, Guards* guards
 void Reads::close_contexts() {
   for (const auto& [variable, had] : contexts_) {
     PyObject* found = nullptr;
-    if (PyContextVar_Get(variable.get(), nullptr, &found) < 0) PyErr_Clear();
+    if (PyContextVar_Get(variable.get(), nullptr, &found) < 0) forget_error();
     const PyRef now = PyRef::steal(found);
     if (!now || now.get() == had.get()) continue;
     const PyRef set = PyRef::steal(PyObject_GetAttrString(variable.get(), "set"));

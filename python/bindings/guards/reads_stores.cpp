@@ -12,7 +12,7 @@ using Before = Effects::Before;
 PyRef function_of(const char* module, const char* name) {
   const PyRef imported = PyRef::steal(PyImport_ImportModule(module));
   PyRef function = PyRef::steal(imported ? PyObject_GetAttrString(imported.get(), name) : nullptr);
-  PyErr_Clear();
+  forget_error();
   return function;
 }
 
@@ -65,7 +65,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
       is_first(place(Guard::kGeneric, object), name);
       had = PyRef::steal(PyObject_GetAttr(object, name));
     }
-    PyErr_Clear();
+    forget_error();
   }
   effects_.add(Before{PyRef::borrow(object), PyRef::borrow(name), had, Before::kAttribute});
   const std::string where = path_of(object) + "." + spelled(name, PyObject_Str);
@@ -74,7 +74,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
 
 void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing) {
   PyRef had = PyRef::borrow(PyDict_GetItemWithError(dict, key));
-  if (PyErr_Occurred()) return PyErr_Clear();  // a key that has no hash: the instruction fails
+  if (PyErr_Occurred()) return forget_error();  // a key that has no hash: the instruction fails
   const auto owner = owner_of_dict_.find(dict);
   Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
   if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
@@ -99,7 +99,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
     if (i < 0) i += PyList_GET_SIZE(container);
     const PyRef at = PyRef::steal(PyLong_FromSsize_t(i));
     if (at) is_first(place(Guard::kElements, container), at.get());
-    PyErr_Clear();
+    forget_error();
     if (i >= 0 && i < PyList_GET_SIZE(container))
       return store(container, "operator", "setitem", packed(container, key, value),
                    path_of(container) + "[" + spelled(key) + "]", PyRef::borrow(PyList_GET_ITEM(container, i)),
@@ -107,7 +107,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
   }
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
   PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);
-  PyErr_Clear();
+  forget_error();
   store(container, "operator", value ? "setitem" : "delitem", packed(container, key, value),
         path_of(container) + "[" + spelled(key) + "]", std::move(had), storing);
 }
@@ -142,7 +142,7 @@ void Reads::sets_context(PyObject* variable) {
   const PyRef key = PyRef::steal(PyUnicode_InternFromString("value"));
   if (!key || !is_first(own, key.get())) return;
   PyObject* found = nullptr;
-  if (PyContextVar_Get(variable, nullptr, &found) < 0) PyErr_Clear();
+  if (PyContextVar_Get(variable, nullptr, &found) < 0) forget_error();
   const PyRef had = PyRef::steal(found);
   effects_.add(Before{PyRef::borrow(variable), {}, had, Before::kContext});
   contexts_.emplace_back(PyRef::borrow(variable), had);

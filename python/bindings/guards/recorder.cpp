@@ -25,14 +25,14 @@ Reads::New young_objects() {
   const PyRef all =
       PyRef::steal(method && words && none ? PyObject_Call(method.get(), none.get(), words.get()) : nullptr);
   for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) young.insert(PyList_GET_ITEM(all.get(), i));
-  PyErr_Clear();
+  forget_error();
   return young;
 }
 
 void age_objects() {
   const PyRef gc = PyRef::steal(PyImport_ImportModule("gc"));
   const PyRef done = PyRef::steal(gc ? PyObject_CallMethod(gc.get(), "collect", "i", 0) : nullptr);
-  PyErr_Clear();
+  forget_error();
 }
 
 // Is it a classmethod, a staticmethod or a property of the function?
@@ -43,7 +43,7 @@ bool is_wrapper_of(PyObject* wrapper, PyObject* function) {
     return false;
   for (const char* part : parts) {
     const PyRef found = PyRef::steal(PyObject_GetAttrString(wrapper, part));
-    PyErr_Clear();
+    forget_error();
     if (found.get() == function) return true;
   }
   return false;
@@ -70,7 +70,7 @@ Recorder::Recorder(const char* transform)
   current = this;
   is_running_ = true;
   for (const char* own : {"opcode", "operator", "copy", "gc", "os"}) PyRef::steal(PyImport_ImportModule(own));
-  PyErr_Clear();
+  forget_error();
   n_modules_ = PyDict_GET_SIZE(PyImport_GetModuleDict());
   PyEval_SetTrace(on_event, capsule_.get());
 }
@@ -147,7 +147,7 @@ void Recorder::enter(PyFrameObject* frame) {
   if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
   const PyRef opcodes = PyRef::steal(PyBool_FromLong(1));
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", opcodes.get());
-  PyErr_Clear();
+  forget_error();
   if (!code.is_watched) return;
   const SizeLog::Use no_log(nullptr);
   const FrameStack stack = frame_stack(frame);
@@ -193,7 +193,7 @@ void Recorder::note(PyFrameObject* frame) {
     note(frame, code, at->second, stack);
   }
   if (stack.end && SizeLog::current()) note_sizes(at->second, stack);
-  PyErr_Clear();
+  forget_error();
 }
 
 PyObject* unguarded(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

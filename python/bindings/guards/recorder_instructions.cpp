@@ -6,6 +6,7 @@
 #include "bindings/guards/python_types.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/guards/user_line.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -28,7 +29,7 @@ void note_decimal_context(Reads& reads) {
     reads.result(getter.get(), none.get());
     reads.result(repr.get(), arguments.get());
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 bool is_mutable_operand(PyObject* object) {
@@ -38,7 +39,7 @@ bool is_mutable_operand(PyObject* object) {
 
 PyRef attribute_of(PyFrameObject* frame, const char* name) {
   PyRef found = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), name));
-  PyErr_Clear();
+  forget_error();
   return found;
 }
 
@@ -255,7 +256,7 @@ void Recorder::note_class_pattern(const FrameStack& stack, int count) {
   for (Py_ssize_t i = 0;
        by_position && PyTuple_Check(by_position.get()) && i < count && i < PyTuple_GET_SIZE(by_position.get()); ++i)
     reads_.attribute(subject, PyTuple_GET_ITEM(by_position.get(), i));
-  PyErr_Clear();
+  forget_error();
 }
 
 // Of a tensor that stands for an argument, these are its own and not the argument's.
@@ -267,7 +268,7 @@ void Recorder::note_tensor_attribute(PyObject* tensor, PyObject* name, const Rea
   if (word != "requires_grad" && word != "is_leaf") return;
   const PyRef own = PyRef::steal(PyObject_GetAttr(tensor, name)),
               original = PyRef::steal(PyObject_GetAttr(one->original.get(), name));
-  PyErr_Clear();
+  forget_error();
   if (!own || !original) return;
   if (!same_value(own.get(), original.get()))
     return reads_.refuse("asks for " + std::string(word) + " of an argument, which a traced tensor does not have", at);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bindings/guards/object_contents.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -11,7 +12,7 @@ namespace backplane::python {
 namespace {
 
 struct Number {
-  explicit Number(PyObject* object) noexcept : known(read_number(object, &value, pair) > 0) { PyErr_Clear(); }
+  explicit Number(PyObject* object) noexcept : known(read_number(object, &value, pair) > 0) { forget_error(); }
   bp_value value{};
   double pair[2] = {};
   bool known;  // false: no number, or an int that 64 bits do not hold

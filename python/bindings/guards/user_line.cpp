@@ -2,6 +2,8 @@
 
 #include <frameobject.h>
 
+#include "bindings/interpreter/errors.hpp"
+
 namespace backplane::python {
 namespace {
 
@@ -12,7 +14,7 @@ std::string& package_folder() {
 
 std::string text_of_attribute(PyObject* object) {
   const char* text = object ? PyUnicode_AsUTF8(object) : nullptr;
-  if (!text) PyErr_Clear();
+  if (!text) forget_error();
   return text ? text : "?";
 }
 
@@ -54,7 +56,7 @@ SourceLine line_of_exception(PyObject* exception) {
     SourceLine found = line_of(reinterpret_cast<PyCodeObject*>(code.get()), line);
     if (found.line != 0) innermost = std::move(found);
     trace = PyRef::steal(PyObject_GetAttrString(trace.get(), "tb_next"));
-    PyErr_Clear();
+    forget_error();
   }
   return innermost;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backplane/op.hpp"
+#include "bindings/interpreter/interrupts.hpp"
 
 namespace backplane::python {
 namespace {
@@ -89,6 +90,37 @@ PyObject* raise_text(bp_status code, const char* text) noexcept {
   return nullptr;
 }
 
+namespace {
+
+int raise_again(void* held) {
+  const PyRef error = PyRef::steal(static_cast<PyObject*>(held));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+  return -1;
+}
+
+}  // namespace
+
+void forget_error() noexcept {
+  if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace) PyException_SetTraceback(error, trace);
+  if (!on_main_thread())  // by its class alone, which is what CPython offers
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
+  else if (Py_AddPendingCall(raise_again, error) == 0)
+    error = nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+}
+
+bool has_attribute(PyObject* object, const char* name) noexcept {
+  const PyRef found = PyRef::steal(PyObject_GetAttrString(object, name));
+  if (!found) forget_error();
+  return static_cast<bool>(found);
+}
+
 PyObject* text_of(std::string_view text) noexcept {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
 }
@@ -96,7 +128,7 @@ PyObject* text_of(std::string_view text) noexcept {
 std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*)) noexcept {
   PyRef text = PyRef::steal(object ? spell(object) : nullptr);
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return chars ? chars : "?";
 }
 
@@ -108,7 +140,7 @@ PyRef found_kind(PyObject* object) noexcept {
     if (text && PyUnicode_GetLength(text.get()) <= 60) {
       return PyRef::steal(PyUnicode_FromFormat("the %s %U", name, text.get()));
     }
-    PyErr_Clear();
+    forget_error();
   }
   return PyRef::steal(PyUnicode_FromFormat("a value of type %s", name));
 }
@@ -162,7 +194,7 @@ Error keep_python_error() noexcept {
   PyRef text = PyRef::steal(error ? PyObject_Str(error) : nullptr);
   const char* message = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   Error result(BP_ERROR_PYTHON, message ? message : "a Python callback failed");
-  PyErr_Clear();
+  forget_error();
   Py_XDECREF(type);
   Py_XDECREF(trace);
   Py_XSETREF(t_kept_error, error);

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "backplane/error.hpp"
+#include "bindings/interpreter/context_settings.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
@@ -33,6 +34,11 @@ std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_R
 // What was given, in words: "a str", "a Tensor", "None".
 PyRef found_kind(PyObject* object) noexcept;
 
+// Clears the pending error, if any, of what was only tried. One that is not an Exception (KeyboardInterrupt,
+// SystemExit) is for the program: it is raised again when the interpreter next looks for signals.
+void forget_error() noexcept;
+bool has_attribute(PyObject* object, const char* name) noexcept;
+
 // Is the pending Python error of this status's class, or of one below it?
 bool is_pending(bp_status code) noexcept;
 // Is it one of this package's?
@@ -50,8 +56,9 @@ void place_error(const char* op, const char* argument) noexcept;
 Error keep_python_error() noexcept;
 
 // Runs `body`, turning C++ exceptions into Python errors. The failure value is nullptr or -1 by the result's type.
+// Where `body` itself sees to the context's settings, as calls of ops do.
 template <class Body>
-auto guarded(Body&& body) noexcept -> std::invoke_result_t<Body> {
+auto guarded_call(Body&& body) noexcept -> std::invoke_result_t<Body> {
   using Result = std::invoke_result_t<Body>;
   try {
     return body();
@@ -67,6 +74,12 @@ auto guarded(Body&& body) noexcept -> std::invoke_result_t<Body> {
   } else {
     return static_cast<Result>(-1);
   }
+}
+// For all other entries from Python.
+template <class Body>
+auto guarded(Body&& body) noexcept -> std::invoke_result_t<Body> {
+  use_context_settings();
+  return guarded_call(static_cast<Body&&>(body));
 }
 
 }  // namespace backplane::python

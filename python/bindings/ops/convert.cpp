@@ -26,7 +26,7 @@ using Reader = int (*)(PyObject* object, CallArguments& arguments, bp_value* val
     const bool worded = PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
                         !PyErr_ExceptionMatches(PyExc_Exception);
     if (worded) return -1;
-    PyErr_Clear();  // dates, objects, texts, ragged rows: the caller words what was expected
+    forget_error();  // dates, objects, texts, ragged rows: the caller words what was expected
     return 0;
   }
   *value = tensor_value(handle_of(made.get()));
@@ -74,7 +74,7 @@ PyRef as_tuple(PyObject* object) {
   if (PyUnicode_Check(object) || PyBytes_Check(object) || !(PyList_Check(object) || PySequence_Check(object)))
     return {};
   PyRef tuple = PyRef::steal(PySequence_Tuple(object));
-  if (!tuple) PyErr_Clear();
+  if (!tuple) forget_error();
   return tuple;
 }
 

@@ -21,9 +21,10 @@ bp_generator_state& state_of(PyObject* self) { return reinterpret_cast<Generator
 
 bool read_word(PyObject* object, const char* argument, uint64_t* word) {
   PyRef integer = PyRef::steal(PyIndex_Check(object) ? PyNumber_Index(object) : nullptr);
+  if (!integer && PyErr_Occurred()) return false;  // of its __index__
   if (integer) *word = PyLong_AsUnsignedLongLong(integer.get());
   if (!integer || PyErr_Occurred()) {
-    PyErr_Clear();
+    forget_error();
     raise(BP_ERROR_VALUE, "Generator: argument %s: found %R, expected an int from 0 to 2**64 - 1", argument, object);
     return false;
   }

@@ -188,7 +188,7 @@ bool OpSignature::raise_unknown(PyObject* keyword) const {
   for (const Parameter& parameter : parameters_)
     names += (names.empty() ? "" : ", ") + std::string(parameter.spec.name);
   if (takes_out_) names += ", out";
-  PyErr_Clear();
+  forget_error();
   raise(BP_ERROR_TYPE, "%s: found an argument '%U', expected one of: %s", name_, keyword, names.c_str());
   return false;
 }

@@ -197,6 +197,7 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
   }
+  use_context_settings();
   const uint64_t bytes = bytes_of_call(signature, arguments.values(), count);
   if (bp_status status = call_op_inplace(self->op, arguments.values(), count, bytes)) return raise_status(status);
   return Py_NewRef(given[0]);
@@ -237,7 +238,7 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
 
 // Python: Op.__call__(self, *args: Any, **kwargs: Any) -> Any
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagged_count, PyObject* keywords) {
-  return guarded([&] {
+  return guarded_call([&] {
     OpObject* self = op_object(callable);
     const auto n_positional = static_cast<size_t>(PyVectorcall_NARGS(flagged_count));
     const OpSignature& signature = *signature_of(self);

@@ -71,7 +71,7 @@ bool is_numpys(PyObject* object) { return is_numpy_array(object) || is_numpy_sca
 std::string name_of(PyObject* callable) {
   const PyRef name = PyRef::steal(PyObject_GetAttrString(callable, "__name__"));
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return text ? text : Py_TYPE(callable)->tp_name;
 }
 
@@ -80,7 +80,7 @@ bool is_ours(PyObject* callable) {
   if (PyType_Check(callable)) return is_of_this_package(reinterpret_cast<PyTypeObject*>(callable));
   const PyRef module = PyRef::steal(PyObject_GetAttrString(callable, "__module__"));
   const char* text = module && PyUnicode_Check(module.get()) ? PyUnicode_AsUTF8(module.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   if (text && string_view(text).starts_with("backplane")) return true;
   PyObject* self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || is_named(callable, "wrapper_descriptor"))
@@ -109,7 +109,7 @@ void note_size_operands(PyObject** left, PyObject** right) {
   if (PyFloat_CheckExact(*left) && is_size(*right)) {  // float reads an int by itself
     const double value = PyLong_AsDouble(*right);
     PyObject* floating = PyErr_Occurred() ? nullptr : log->converted(log->operand(*right), value);
-    PyErr_Clear();
+    forget_error();
     if (floating) Py_SETREF(*right, floating);
     return;
   }

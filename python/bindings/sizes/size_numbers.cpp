@@ -122,7 +122,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   const bool numbers = (is_whole(a) || PyFloat_Check(a)) && (is_whole(b) || PyFloat_Check(b));
   if (modulus == Py_None && numbers && (follows(a) || follows(b))) {
     const long long exponent = is_whole(b) && !is_of_size(b) ? PyLong_AsLongLong(b) : -1;
-    PyErr_Clear();
+    forget_error();
     if (is_whole(a) && exponent >= 1 && exponent <= kMostPower) {
       PyRef result = PyRef::borrow(a);
       for (long long i = 1; result && i < exponent; ++i) result = PyRef::steal(multiply(result.get(), a));

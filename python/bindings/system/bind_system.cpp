@@ -13,6 +13,7 @@
 #include "backplane/plugins.hpp"
 #include "backplane/stream.hpp"
 #include "backplane/threads.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/convert.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/system/device_argument.hpp"
@@ -84,14 +85,12 @@ py::dict memory_of(bp_device device) {
 
 std::optional<uint64_t> limit_argument(const py::object& bytes) {
   if (bytes.is_none()) return std::nullopt;
+  BP_CHECK(PyIndex_Check(bytes.ptr()), TYPE, "set_memory_limit: argument bytes: found a value of type ",
+           Py_TYPE(bytes.ptr())->tp_name, ", expected an integer or None");
   const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(bytes.ptr()));
-  if (!index) {
-    PyErr_Clear();
-    detail::fail(BP_ERROR_TYPE, "set_memory_limit: argument bytes: found a value of type ",
-                 Py_TYPE(bytes.ptr())->tp_name, ", expected an integer or None");
-  }
+  if (!index) throw py::error_already_set();
   const long long value = PyLong_AsLongLong(index.ptr());
-  if (value == -1 && PyErr_Occurred()) PyErr_Clear();  // out of range: refused with the negative ones
+  if (value == -1 && PyErr_Occurred()) forget_error();  // out of range: refused with the negative ones
   BP_CHECK(value >= 0, VALUE, "set_memory_limit: argument bytes: found ", py::str(index).cast<std::string>(),
            ", expected 0 to 2**63 - 1, or None for no limit");
   return static_cast<uint64_t>(value);
@@ -157,14 +156,6 @@ HostFallback fallback_of(const std::string& word) {
 }
 
 const char* word_of(HostFallback policy) { return kFallbackWords[static_cast<size_t>(policy)]; }
-
-// Of the calling thread; None: the process's. Returns the old one.
-py::object set_thread_fallback(const py::object& word) {
-  std::optional<HostFallback> policy;
-  if (!word.is_none()) policy = fallback_of(word.cast<std::string>());
-  const std::optional<HostFallback> before = set_thread_host_fallback(policy);
-  return before ? py::object(py::str(word_of(*before))) : py::object(py::none());
-}
 
 const char* first_argument(const bp_op_def& def) {
   const auto& first = *static_cast<const bp_arg_def*>(def.args.data);
@@ -252,20 +243,31 @@ py::object promoted(const py::object& a, const py::object& b) {
   return dtype_object(result);
 }
 
-py::object change_default_float(const py::object& object) {
+// What SettingBlock and AppliedSetting take for a dtype.
+int64_t float_value(const py::object& object) {
   const bp_dtype dtype = dtype_argument(object, "default_dtype");
   BP_CHECK(BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING, DTYPE, "default_dtype: argument dtype: found ", dtype_name(dtype),
            ", expected float16, bfloat16, float32 or float64");
-  return dtype_object(g_default_float.exchange(dtype, std::memory_order_relaxed));
+  return dtype;
+}
+
+void change(Setting setting, int64_t value) {
+  if (!settle_pending() || !change_setting(setting, value, true)) throw py::error_already_set();
 }
 
 }  // namespace
 
 void bind_system(py::module_& module) {
   module.def("devices", &list_devices);
-  module.def("default_device", [] { return device_object(default_device()); });
-  module.def("set_default_device",
-             [](const py::object& device) { set_default_device(device_argument(device, "set_default_device")); });
+  module.def("default_device", [] {
+    use_context_settings();
+    return device_object(default_device());
+  });
+  module.def("set_default_device", [](const py::object& device) {
+    const bp_device found = device_argument(device, "set_default_device");
+    check_device(found);
+    change(Setting::kDevice, value_of_device(found));
+  });
   module.def("memory_stats",
              [](const py::object& object) { return memory_of(device_argument(object, "memory_stats")); });
   module.def("reset_peak_memory_stats", [](const py::object& object) {
@@ -317,9 +319,16 @@ void bind_system(py::module_& module) {
   module.def("as_dtype", [](const py::object& object, const std::string& function) {
     return dtype_object(dtype_argument(object, function.c_str()));
   });
-  module.def("default_float", [] { return dtype_object(default_float()); });
-  module.def("default_complex", [] { return dtype_object(default_complex()); });
-  module.def("set_default_float", &change_default_float);
+  module.def("default_float", [] {
+    use_context_settings();
+    return dtype_object(default_float());
+  });
+  module.def("default_complex", [] {
+    use_context_settings();
+    return dtype_object(default_complex());
+  });
+  module.def("float_value", &float_value);
+  module.def("set_default_float", [](const py::object& dtype) { change(Setting::kFloat, float_value(dtype)); });
   module.def("get_num_threads", &get_num_threads);
   module.def("set_num_threads", &set_num_threads, py::call_guard<WithoutGil>());
 
@@ -338,18 +347,21 @@ void bind_system(py::module_& module) {
   module.def("explain", &explain_op, py::arg("op"));
   module.def("call_counts", &counts);
   module.def("reset_call_counts", &reset_call_counts);
-  module.def("allow_host_fallback", &allow_host_fallback, py::arg("allowed"),
-             "Whether an op without a kernel may run on the host; returns the old setting.");
-  module.def("host_fallback", [] { return word_of(host_fallback()); });
-  module.def("set_thread_host_fallback", &set_thread_fallback);
+  module.def("host_fallback", [] {
+    use_context_settings();
+    return word_of(host_fallback());
+  });
+  module.def("fallback_value", [](const std::string& word) { return static_cast<int64_t>(fallback_of(word)); });
   module.def("set_host_fallback",
              [](const std::string& word) { return word_of(set_host_fallback(fallback_of(word))); });
   py::class_<PlacementScope>(module, "PlacementScope")
       .def(py::init(), py::call_guard<WithoutGil>())
       .def("end", &PlacementScope::end, py::call_guard<WithoutGil>())
       .def("rows", &rows_of);
-  module.def("allow_batch_loop", &allow_batch_loop, py::arg("allowed"),
-             "Whether vmap may run an op without a batch rule row by row; returns the old setting.");
+  module.def("batch_loop_allowed", [] {
+    use_context_settings();
+    return batch_loop_allowed();
+  });
   // For the laws of the tests.
   module.def("force_decomposition", &force_decompositions, py::arg("forced"));
   module.def("use_native_formulas", &use_native_formulas, py::arg("used"));

@@ -11,6 +11,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -162,7 +163,7 @@ bool is_foreign_number(PyObject* object) {
   bp_value value{};
   double pair[2];
   const int read = read_number(object, &value, pair);
-  if (read < 0) PyErr_Clear();
+  if (read < 0) forget_error();
   return read > 0;
 }
 
@@ -173,17 +174,17 @@ PyRef bfloat16_bits(PyObject* object) {
   const PyRef name = PyRef::steal(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
   const bool found = name && PyUnicode_Check(name.get()) && !PyUnicode_CompareWithASCIIString(name.get(), "bfloat16");
   PyRef bits = PyRef::steal(found ? PyObject_CallMethod(object, "view", "s", "uint16") : nullptr);
-  PyErr_Clear();
+  forget_error();
   return bits;
 }
 
 // NumPy's dates, and numbers of other libraries, have a dtype, but no buffer. Takes the error over.
 PyObject* raise_no_buffer(PyObject* array, PyObject* type, PyObject* error, PyObject* trace) {
-  PyErr_Clear();  // of the other way
+  forget_error();  // of the other way
   PyErr_NormalizeException(&type, &error, &trace);
   const PyRef dtype = PyRef::steal(PyObject_GetAttrString(array, "dtype"));
   const PyRef kind = PyRef::steal(dtype ? PyObject_GetAttrString(dtype.get(), "kind") : nullptr);
-  PyErr_Clear();
+  forget_error();
   const bool is_date = kind && PyUnicode_Check(kind.get()) && PyUnicode_CompareWithASCIIString(kind.get(), "V");
   if (dtype)
     raise(BP_ERROR_TYPE,
@@ -201,7 +202,7 @@ bool masks_elements(PyObject* object) {
   if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") == 0) return false;
   const PyRef mask = PyRef::steal(PyObject_GetAttrString(object, "mask"));
   const PyRef any = PyRef::steal(mask ? PyObject_CallMethod(mask.get(), "any", nullptr) : nullptr);
-  PyErr_Clear();  // no mask, or a method of that name
+  forget_error();  // no mask, or a method of that name
   return any && PyObject_IsTrue(any.get()) == 1;
 }
 
@@ -210,14 +211,14 @@ bool masks_elements(PyObject* object) {
 PyObject* tensor_of_refused_buffer(PyObject* object, bool may_copy) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
-  const bool other_way = PyObject_HasAttrString(object, "__dlpack__");
+  const bool other_way = has_attribute(object, "__dlpack__");
   PyObject* tensor = other_way ? import_dlpack(object, may_copy ? Py_None : Py_False) : nullptr;
   if (!tensor) {
-    PyErr_Clear();
+    forget_error();
     if (const PyRef bits = bfloat16_bits(object)) tensor = tensor_of_buffer(bits.get(), may_copy, BP_BFLOAT16);
   }
   if (!tensor) {
-    if (PyErr_GivenExceptionMatches(type, PyExc_ValueError) && PyObject_HasAttrString(object, "dtype"))
+    if (PyErr_GivenExceptionMatches(type, PyExc_ValueError) && has_attribute(object, "dtype"))
       return raise_no_buffer(object, type, error, trace);
     return PyErr_Restore(type, error, trace), nullptr;
   }
@@ -240,8 +241,8 @@ PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
     PyObject* tensor = tensor_of_buffer(object, may_copy);
     return tensor ? tensor : tensor_of_refused_buffer(object, may_copy);
   }
-  if (PyObject_HasAttrString(object, "__dlpack__")) return import_dlpack(object, may_copy ? Py_None : Py_False);
-  if (PyObject_HasAttrString(object, "__array__")) {
+  if (has_attribute(object, "__dlpack__")) return import_dlpack(object, may_copy ? Py_None : Py_False);
+  if (has_attribute(object, "__array__")) {
     PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
     return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
   }
@@ -333,14 +334,11 @@ bool is_foreign_array(PyObject* object) noexcept {
     PyBuffer_Release(&view);
     return !bytes_of_a_date;
   }
-  PyErr_Clear();  // an array whose elements no buffer describes
-  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(object, "__dlpack__") ||
-         PyObject_HasAttrString(object, "__array__");
+  forget_error();  // an array whose elements no buffer describes
+  return PyObject_CheckBuffer(object) || has_attribute(object, "__dlpack__") || has_attribute(object, "__array__");
 }
 
-bool stands_for_tensor(PyObject* array) noexcept {
-  return is_foreign_array(array) && !PyObject_HasAttrString(array, "mask");
-}
+bool stands_for_tensor(PyObject* array) noexcept { return is_foreign_array(array) && !has_attribute(array, "mask"); }
 
 PyObject* tensor_of_data(PyObject* object, bp_dtype dtype) noexcept {
   return guarded([&] {

@@ -1,4 +1,4 @@
-// The dtype of floats that name none: a setting of the module, of the whole process.
+// The dtype of floats that name none: of the block that a context is in (default_dtype), or of the process.
 //
 // The core's own is float32, and graphs and formulas know no other: where another is set, a call in which that dtype
 // would be taken states it before it leaves here, as a dtype argument or by operands cast to it.
@@ -8,16 +8,24 @@
 #include <vector>
 
 #include "backplane/op.hpp"
+#include "bindings/interpreter/context_settings.hpp"
 
 namespace backplane::python {
 
-inline constinit std::atomic<bp_dtype> g_default_float{BP_FLOAT32};
-
-inline bp_dtype default_float() noexcept { return g_default_float.load(std::memory_order_relaxed); }
+inline bp_dtype default_float() noexcept {
+  const bp_dtype of_block = g_unusual.load(std::memory_order_relaxed) ? float_of_block() : bp_dtype{BP_DTYPE_NONE};
+  return of_block != BP_DTYPE_NONE ? of_block : g_default_float.load(std::memory_order_relaxed);
+}
 inline bp_dtype default_complex() noexcept {
   return default_float() == BP_FLOAT64 ? bp_dtype{BP_COMPLEX128} : bp_dtype{BP_COMPLEX64};
 }
-inline bool is_core_default() noexcept { return default_float() == BP_FLOAT32; }
+// With the interpreter lock; the thread's settings are those of its context from here on.
+inline bool is_core_default() noexcept {
+  if (g_unusual.load(std::memory_order_relaxed) == 0) [[likely]]
+    return true;
+  follow_context();
+  return default_float() == BP_FLOAT32;
+}
 
 // A call's arguments with the default stated where it is taken. Throws Error.
 class StatedArguments {

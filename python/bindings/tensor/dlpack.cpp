@@ -59,10 +59,10 @@ PyObject* capsule_of(DLManagedTensorVersioned* managed, bool versioned) {
 // An int, or a member of an enumeration whose value is one (device types may be such).
 bool read_enum(PyObject* object, int64_t* number) {
   if (read_int(object, number) == 1) return true;
-  PyErr_Clear();
+  forget_error();
   PyRef member = PyRef::steal(PyObject_GetAttrString(object, "value"));
   if (member && read_int(member.get(), number) == 1) return true;
-  PyErr_Clear();
+  forget_error();
   return false;
 }
 
@@ -99,7 +99,7 @@ bool read_stream(PyObject* object, bool on_host, Request* request) {
   if (object == Py_None) return true;
   int64_t stream = 0;
   const bool number = read_int(object, &stream) == 1;
-  PyErr_Clear();
+  forget_error();
   if (on_host || !number || stream < -1 || stream == 0) {
     raise(BP_ERROR_VALUE, "__dlpack__: argument stream: found %R, expected %s", object,
           on_host ? "None, since the host has no streams" : "None, -1, or the number of a stream");

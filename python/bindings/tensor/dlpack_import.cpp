@@ -1,5 +1,6 @@
 // DLPack in: what is asked of an exporter, by its version of the protocol, and the tensor over the capsule's memory.
 #include "backplane/device.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/slots.hpp"
@@ -30,7 +31,7 @@ PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   // An exporter of before version 1 may swallow a wish that it does not know.
   import.copied = import.copy == Py_True && capsule && PyCapsule_IsValid(capsule.get(), kCapsule);
   if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
-  PyErr_Clear();
+  forget_error();
   return call_exporter(method.get(), nullptr);
 }
 
@@ -73,10 +74,10 @@ PyRef imported(PyObject* object, PyObject* dl_device, Import& import) {
 PyRef target_of(PyObject* object, bp_device device) {
   if (device_name(device) != "cpu") return {};
   PyRef place = PyRef::steal(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
-  if (!place) PyErr_Clear();
+  if (!place) forget_error();
   if (!place || !PyTuple_Check(place.get()) || PyTuple_GET_SIZE(place.get()) != 2) return {};
   const long type = PyLong_AsLong(PyTuple_GET_ITEM(place.get(), 0));
-  PyErr_Clear();
+  forget_error();
   return type == kDLCPU ? PyRef{} : PyRef::steal(Py_BuildValue("(ii)", static_cast<int>(kDLCPU), 0));
 }
 
@@ -111,7 +112,7 @@ PyObject* from_dlpack_object(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &copy)) {
     return nullptr;
   }
-  if (!PyObject_HasAttrString(object, "__dlpack__")) {
+  if (!has_attribute(object, "__dlpack__")) {
     PyErr_Format(PyExc_AttributeError,
                  "from_dlpack: argument x: found a value of type %s, expected an object with __dlpack__",
                  Py_TYPE(object)->tp_name);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backplane/device.hpp"
+#include "backplane/placement.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/default_float.hpp"
@@ -54,7 +55,7 @@ PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
   if (Py_TYPE(other) != g_dtype_type) {
     bp_dtype code = BP_DTYPE_NONE;
     const int read = read_dtype(other, &code);
-    if (read < 0) PyErr_Clear();  // a text that names none
+    if (read < 0) forget_error();  // a text that names none
     if (read == 0) Py_RETURN_NOTIMPLEMENTED;
     equal = read == 1 && code == code_of(self);
   }
@@ -156,7 +157,26 @@ A device by name: 'cpu', 'cuda:1'.)";
 PyGetSetDef device_getset[] = {{"backend", device_get_backend, nullptr, "str: The name of its backend.", nullptr},
                                {"ordinal", device_get_ordinal, nullptr, "int: Its number within the backend.", nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// Python: Device.__enter__(self) -> Device
+PyObject* device_enter(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const bp_device device = device_of(self);
+    check_device(device);
+    return begin_block(self, Setting::kDevice, value_of_device(device)) ? Py_NewRef(self) : nullptr;
+  });
+}
+
+// Python: Device.__exit__(self, *failure: object) -> None
+PyObject* device_exit(PyObject* self, PyObject*) {
+  if (!leave_block(self)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {"__enter__", device_enter, METH_NOARGS, "Makes it the default device until the block's end, in this context."},
+    {"__exit__", device_exit, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
                               {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                               {Py_tp_str, reinterpret_cast<void*>(device_str)},
@@ -235,7 +255,7 @@ int dtype_by_text(const char* text, bp_dtype* dtype) noexcept {
 // Of an object with a name, NumPy's dtypes: has it the other order of bytes?
 bool is_swapped(PyObject* object) noexcept {
   const PyRef native = PyRef::steal(PyObject_GetAttrString(object, "isnative"));
-  PyErr_Clear();
+  forget_error();
   return native.get() == Py_False;
 }
 
@@ -291,7 +311,7 @@ int read_dtype(PyObject* object, bp_dtype* dtype) noexcept {
   }
   PyRef name = PyRef::steal(PyObject_GetAttrString(object, "name"));
   if (!name || !PyUnicode_Check(name.get())) {
-    PyErr_Clear();
+    forget_error();
     return 0;
   }
   const char* text = PyUnicode_AsUTF8(name.get());

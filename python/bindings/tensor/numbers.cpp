@@ -2,6 +2,7 @@
 //
 // One template per arity; which op serves which operator is read from the slot array, so no op is named here.
 #include "backplane/device.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/slots.hpp"
@@ -11,7 +12,9 @@
 namespace backplane::python {
 namespace {
 
-bp_device operand_device(PyObject* tensor) noexcept { return {handle_of(tensor)->backend, handle_of(tensor)->ordinal}; }
+bp_device device_of_tensor(PyObject* tensor) noexcept {
+  return {handle_of(tensor)->backend, handle_of(tensor)->ordinal};
+}
 
 // Does the op compare, and the operand is an int of more than 64 bits, which is then read?
 [[gnu::cold]] bool compares_with(OpHandle op, PyObject* operand, bp_value* value) noexcept {
@@ -54,7 +57,7 @@ bool compares(Slot slot) { return slot >= Slot::Less && slot <= Slot::GreaterEqu
 // for == answer with False.
 bool is_operand_array(Slot slot, PyObject* operand) noexcept {
   return stands_for_tensor(operand) &&
-         (compares(slot) || PyObject_CheckBuffer(operand) || PyObject_HasAttrString(operand, "__dlpack__"));
+         (compares(slot) || PyObject_CheckBuffer(operand) || has_attribute(operand, "__dlpack__"));
 }
 
 // Dates, objects, texts.
@@ -94,7 +97,7 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept;
   PyObject* tensor = other == left ? right : left;
   if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other))
     return not_ours(slot, op, other, is_tensor(tensor) && other == right);
-  const PyRef made = array_operand(op, other, operand_device(tensor));
+  const PyRef made = array_operand(op, other, device_of_tensor(tensor));
   if (!made) return nullptr;
   return other == left ? binary(slot, made.get(), right) : binary(slot, left, made.get());
 }
@@ -136,7 +139,7 @@ PyObject* absolute_slot(PyObject* self) {
   PyObject* result = unary_slot<Slot::Absolute>(self);
   if (result || !is_pending(BP_ERROR_DTYPE)) [[likely]]
     return result;
-  PyErr_Clear();
+  forget_error();
   return PyObject_CallMethod(self, "abs", nullptr);
 }
 
@@ -144,7 +147,7 @@ PyObject* matmul_slot(PyObject* left, PyObject* right) {
   PyObject* result = binary(Slot::Matmul, left, right);
   if (result || !is_pending(BP_ERROR_DTYPE) || !is_tensor(left) || !is_tensor(right)) [[likely]]
     return result;
-  PyErr_Clear();
+  forget_error();
   return PyObject_CallMethod(left, "matmul", "O", right);
 }
 
@@ -157,9 +160,10 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]] {
     if (read < 0) return unreadable(op);
     if (!is_operand_array(slot, other)) return not_ours(slot, op, other, true);
-    const PyRef made = array_operand(op, other, operand_device(self));
+    const PyRef made = array_operand(op, other, device_of_tensor(self));
     return made ? inplace(slot, self, made.get()) : nullptr;
   }
+  use_context_settings();
   if (bp_status status = call_op_inplace(op, args, 2, bytes_of(args, 2))) return raise_status(status);
   return Py_NewRef(self);
 }

@@ -8,6 +8,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/half.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -49,7 +50,7 @@ int int_value(PyObject* integer, bp_value* value, const char* fix) noexcept {
   value->flags = BP_VALUE_UINT64;
   value->u.i = static_cast<int64_t>(PyLong_AsUnsignedLongLong(integer));
   if (!PyErr_Occurred()) return 1;
-  PyErr_Clear();
+  forget_error();
   return raise_beyond(integer, fix);
 }
 
@@ -72,7 +73,7 @@ int foreign_number(PyObject* object, bp_value* value, double* pair) noexcept {
     PyRef integer = PyRef::steal(PyNumber_Index(object));
     return integer ? int_value(integer.get(), value, kAsFloat) : -1;
   }
-  if (PyObject_HasAttrString(object, "__complex__") && !(type->tp_as_number && type->tp_as_number->nb_float)) {
+  if (has_attribute(object, "__complex__") && !(type->tp_as_number && type->tp_as_number->nb_float)) {
     return complex_value(object, value, pair);
   }
   bp_dtype dtype;
@@ -90,7 +91,7 @@ int foreign_number(PyObject* object, bp_value* value, double* pair) noexcept {
   value->u.f = PyFloat_AsDouble(object);
   if (value->u.f != -1.0 || !PyErr_Occurred()) return 1;
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
-  PyErr_Clear();  // it says itself that it is no number (numpy.datetime64), which the caller words
+  forget_error();  // it says itself that it is no number (numpy.datetime64), which the caller words
   return 0;
 }
 
@@ -116,13 +117,13 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
 
 bool read_compared(PyObject* object, bp_value* value) noexcept {
   if (!PyLong_Check(object)) return false;
-  PyErr_Clear();
+  forget_error();
   *value = bp_value{};
   value->tag = BP_TAG_INT;
   value->flags = BP_VALUE_BEYOND;
   value->u.f = PyLong_AsDouble(object);
   if (!PyErr_Occurred()) return true;
-  PyErr_Clear();
+  forget_error();
   value->u.f = _PyLong_Sign(object) * std::numeric_limits<double>::infinity();
   return true;
 }
@@ -139,7 +140,7 @@ int read_int(PyObject* object, int64_t* value) noexcept {
   if (!integer) {
     // A container with __index__ that refuses (an array of several elements) is no int, which the caller words.
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
-    PyErr_Clear();
+    forget_error();
     return 0;
   }
   bp_value number{};

@@ -42,7 +42,7 @@ bool has_axes(PyObject* object) {
   if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object)) return false;
   const PyRef ndim = PyRef::steal(PyObject_GetAttrString(object, "ndim"));
   const bool some = ndim && PyLong_Check(ndim.get()) && PyLong_AsLong(ndim.get()) > 0 && is_foreign_array(object);
-  PyErr_Clear();
+  forget_error();
   return some;
 }
 
@@ -52,7 +52,7 @@ bool is_sequence(PyObject* object) {
   if (!PySequence_Check(object)) return has_axes(object);
   if (PySequence_Size(object) >= 0) return true;
   const bool unsized = PyErr_ExceptionMatches(PyExc_TypeError);  // as an array without dimensions is
-  PyErr_Clear();
+  forget_error();
   return !unsized;
 }
 
@@ -76,7 +76,7 @@ bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
         return true;
       }
       if (!PySequence_Check(current.get())) return false;
-      PyErr_Clear();
+      forget_error();
     }
     const Py_ssize_t length = PySequence_Size(current.get());
     if (length < 0) return false;
@@ -136,7 +136,7 @@ void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
 bool read_array(PyObject* array, size_t depth, Reading& reading) {
   PyRef made = PyRef::steal(tensor_of_data(array));
   if (!made) {
-    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) PyErr_Clear();  // of dates, of objects
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) forget_error();  // of dates, of objects
     return false;
   }
   const Tensor tensor = tensor_of(made.get());

@@ -15,6 +15,7 @@ namespace py = pybind11;
 
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                  std::vector<Tensor> cotangents, bool retain_graph, bool create_graph) {
+  use_context_settings();
   if (cotangents.empty()) cotangents.resize(outputs.size());
   BP_CHECK(cotangents.size() == outputs.size(), VALUE, "gradients: argument cotangents: found ", cotangents.size(),
            ", expected one per output, ", outputs.size());
@@ -28,12 +29,15 @@ void bind_autograd(py::module_& module) {
   module.def(
       "grad_enabled",
       [] {
+        use_context_settings();
         note_grad_mode_read();
         return grad_enabled() && recorded_outside();
       },
       "Are calls of this thread recorded?");
-  module.def("set_grad_enabled", &set_grad_enabled, py::arg("enabled"),
-             "Switches recording on this thread on or off; returns the old setting.");
+  module.def("recording", [] {
+    use_context_settings();
+    return grad_enabled();
+  });
   module.def(
       "exportable", [](const Tensor& tensor, const char* who) { return exportable_tensor(tensor.get(), who); },
       py::arg("tensor"), py::arg("who"),

@@ -54,7 +54,7 @@ struct CompileOptions final : TransformOptions {
 std::string name_of(PyObject* function) {
   PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__qualname__"));
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return text ? text : "a function";
 }
 
@@ -86,7 +86,7 @@ std::string taken_error() {
   const PyRef owned[] = {PyRef::steal(type), PyRef::steal(value), PyRef::steal(trail)};
   PyRef text = PyRef::steal(value ? PyObject_Str(value) : nullptr);
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return chars ? chars : "?";
 }
 
@@ -222,12 +222,15 @@ bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
   PyRef sequence =
       PyRef::steal(PyTuple_Check(object) || PyList_Check(object) ? PySequence_Tuple(object) : PyTuple_Pack(1, object));
   for (Py_ssize_t i = 0; sequence && i < PyTuple_GET_SIZE(sequence.get()); ++i) {
-    const Py_ssize_t position = PyNumber_AsSsize_t(PyTuple_GET_ITEM(sequence.get(), i), PyExc_OverflowError);
+    PyObject* const one = PyTuple_GET_ITEM(sequence.get(), i);
+    const PyRef number = PyRef::steal(PyIndex_Check(one) ? PyNumber_Index(one) : nullptr);
+    if (!number && PyErr_Occurred()) return false;  // of its __index__
+    const Py_ssize_t position = number ? PyNumber_AsSsize_t(number.get(), PyExc_OverflowError) : -1;
     if (position >= 0) {
       positions->push_back(position);
       continue;
     }
-    PyErr_Clear();
+    forget_error();
     raise(BP_ERROR_TYPE,
           "compile: argument donate: found %R, expected the position of an argument, from 0 on, or several", object);
     return false;
@@ -238,10 +241,11 @@ bool read_positions(PyObject* object, std::vector<Py_ssize_t>* positions) {
 // Bytes, from 0 on.
 bool read_budget(PyObject* object, std::optional<uint64_t>* budget) {
   if (object == Py_None) return true;
-  const PyRef number = PyRef::steal(PyNumber_Index(object));
+  const PyRef number = PyRef::steal(PyIndex_Check(object) ? PyNumber_Index(object) : nullptr);
+  if (!number && PyErr_Occurred()) return false;  // of its __index__
   const uint64_t bytes = number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
-  if (PyErr_Occurred()) {
-    PyErr_Clear();
+  if (!number || PyErr_Occurred()) {
+    forget_error();
     raise(BP_ERROR_TYPE, "compile: argument memory_budget: found %R, expected a number of bytes, or None", object);
     return false;
   }

@@ -34,6 +34,7 @@ std::vector<Tensor> call_control(const std::string& name, const std::string& op,
                                  const std::vector<std::pair<py::object, std::vector<Tensor>>>& of,
                                  const std::vector<py::object>& groups, std::pair<size_t, size_t> rows, int64_t length,
                                  bool reverse, const std::string& draws) {
+  use_context_settings();
   const OpHandle handle = detail::op_named(op.c_str());
   const auto may_draw = draws == "once"      ? BodyOf::Draws::kOnce
                         : draws == "per row" ? BodyOf::Draws::kPerRow

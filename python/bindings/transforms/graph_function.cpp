@@ -113,6 +113,7 @@ class PythonFunction final : public GraphFunction {
 
 py::list call_graph(const std::string& op, const std::string& name, bool recompute, py::tuple callables,
                     const std::vector<Tensor>& args) {
+  use_context_settings();
   const auto function = std::make_shared<PythonFunction>(name, recompute, callables.ptr());
   const bp_value values[] = {value(*function), detail::borrow(Tensors(args))};
   bp_value out{};

@@ -52,7 +52,8 @@ PyObject* trace_body(const TransformCall& call, const TransformOptions& options)
   return traced ? py::cast(GraphObject{std::move(traced)}).release().ptr() : nullptr;
 }
 
-py::object replay_graph(const GraphObject& self, const py::args& args, const py::kwargs& kwargs) {
+py::object call_graph_object(const GraphObject& self, const py::args& args, const py::kwargs& kwargs) {
+  use_context_settings();
   std::vector<PyObject*> all;
   for (const py::handle argument : args) all.push_back(argument.ptr());
   py::tuple names(kwargs.size());
@@ -177,7 +178,7 @@ void bind_graph(py::module_& module) {
       });
   py::class_<GraphObject> graph_class(module, "Graph",
                                       "What a function does with tensors, as nodes that are calls of ops.");
-  graph_class.def("__call__", &replay_graph, kCallDoc.text)
+  graph_class.def("__call__", &call_graph_object, kCallDoc.text)
       .def("__copy__", [](const py::object& self) { return self; })
       .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })
       .def("__repr__",

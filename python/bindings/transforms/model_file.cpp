@@ -100,6 +100,7 @@ auto naming(const Model& model, Call&& call) {
 }
 
 py::tuple call_model(const Model& model, const py::args& args, std::optional<uint64_t> seed, const py::kwargs& named) {
+  use_context_settings();
   const std::vector<Tensor> inputs = inputs_of(model.graph, args, named);
   std::vector<bp_generator_state> states(model.graph.generators().size());
   std::vector<bp_generator_state*> generators;

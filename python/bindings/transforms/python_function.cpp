@@ -1,5 +1,7 @@
 #include "bindings/transforms/python_function.hpp"
 
+#include "bindings/interpreter/errors.hpp"
+
 namespace backplane::python {
 
 PyRef python_function(PyObject* callable, Py_ssize_t* position) {
@@ -11,11 +13,11 @@ PyRef python_function(PyObject* callable, Py_ssize_t* position) {
       continue;
     }
     PyRef inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__wrapped__"));
-    if (!inner && !PyObject_HasAttrString(function.get(), "__code__")) {
+    if (!inner && !has_attribute(function.get(), "__code__")) {
       inner = PyRef::steal(PyObject_GetAttrString(function.get(), "__call__"));
       if (inner && !PyMethod_Check(inner.get())) inner = PyRef{};
     }
-    PyErr_Clear();
+    forget_error();
     if (!inner) break;
     function = std::move(inner);
   }

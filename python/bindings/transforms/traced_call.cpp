@@ -27,7 +27,7 @@ std::string parameter_name(PyObject* callable, Py_ssize_t position) {
   std::string name;
   if (names && count && PyTuple_Check(names.get()) && position < PyLong_AsSsize_t(count.get()))
     if (const char* text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names.get(), position))) name = text;
-  PyErr_Clear();
+  forget_error();
   return name;
 }
 

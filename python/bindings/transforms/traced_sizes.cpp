@@ -22,7 +22,7 @@ TracedAt take_refusal() {
   const PyRef text = PyRef::steal(PyObject_Str(value));
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
   TracedAt refused{{}, chars ? chars : "the function raises an error", line_of_exception(value), {}};
-  PyErr_Clear();
+  forget_error();
   return refused;
 }
 
@@ -62,7 +62,7 @@ bool TracedCall::find_stored_sizes(const SizeLog& log) {
 // Why a trace at other sizes gives something else than tensors like this one's; empty: it does not.
 std::string TracedCall::other_result(const TracedCall& other) const {
   if (same_tree(result_, other.result_) != 1) {
-    PyErr_Clear();
+    forget_error();
     return "the function returns another structure";
   }
   for (size_t i = 0; i < results_.size(); ++i) {
@@ -71,7 +71,7 @@ std::string TracedCall::other_result(const TracedCall& other) const {
     PyObject *own = results_[i].constant.get(), *found = other.results_[i].constant.get();
     if ((!own && !found) || (results_[i].size && results_[i].size == other.results_[i].size)) continue;
     if (own && found && same_static(own, found) == 1) continue;
-    PyErr_Clear();
+    forget_error();
     return "the function returns something else that is no tensor. Fix: return a size as bp.full((), size)";
   }
   if (uses_.empty()) return "";

@@ -171,7 +171,7 @@ std::string shape_text(Shape shape) {
   PyRef tuple = PyRef::steal(shape_tuple(shape.data(), static_cast<int32_t>(shape.size())));
   PyRef text = PyRef::steal(tuple ? PyObject_Repr(tuple.get()) : nullptr);
   const char* chars = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
+  forget_error();
   return chars ? chars : "?";
 }
 

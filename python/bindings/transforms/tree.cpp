@@ -28,7 +28,7 @@ PyObject* registration(PyObject* type) { return g_registered ? PyDict_GetItemWit
 
 // Named tuples and struct sequences are subclasses of tuple that say so by an attribute of their class.
 NodeKind kind_of_tuple_type(PyTypeObject* type) {
-  auto has = [type](const char* name) { return PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), name) == 1; };
+  auto has = [type](const char* name) { return has_attribute(reinterpret_cast<PyObject*>(type), name) == 1; };
   if (has("_fields")) return NodeKind::NamedTuple;
   return has("n_sequence_fields") ? NodeKind::StructSequence : NodeKind::Leaf;
 }
@@ -66,7 +66,7 @@ bool read_keys(PyObject* dict, bool sort, TreeNode* node) {
   if (!sorted) return false;
   if (PyList_Sort(sorted.get()) < 0) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
-    PyErr_Clear();  // keys that have no order among them, as 0 and "a": as they were inserted
+    forget_error();  // keys that have no order among them, as 0 and "a": as they were inserted
     node->data = std::move(keys);
     return true;
   }

@@ -26,7 +26,7 @@ std::string child_suffix(const TreeNode& node, int32_t child) {
     PyRef fields = PyRef::steal(PyObject_GetAttrString(node.type.get(), "_fields"));
     if (fields && PyTuple_Check(fields.get()) && child < PyTuple_GET_SIZE(fields.get()))
       return "." + spelled(PyTuple_GET_ITEM(fields.get(), child), PyObject_Str);
-    PyErr_Clear();
+    forget_error();
   }
   return "[" + std::to_string(child) + "]";
 }

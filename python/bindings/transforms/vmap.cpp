@@ -38,7 +38,11 @@ bool is_axis(PyObject* object) {
          (PyIndex_Check(object) && !is_tensor(object) && !PySequence_Check(object));
 }
 
-int64_t axis_value(PyObject* axis) { return axis == Py_None ? kNoAxis : PyNumber_AsSsize_t(axis, nullptr); }
+// Far out where the axis has more than 64 bits; -1 also with a Python error.
+int64_t axis_value(PyObject* axis) {
+  const int64_t value = axis == Py_None ? kNoAxis : PyNumber_AsSsize_t(axis, nullptr);
+  return axis != Py_None && value == kNoAxis ? value + 1 : value;
+}
 
 bool raise_axis(const char* argument, PyObject* found) {
   PyRef kind = found_kind(found);
@@ -66,7 +70,9 @@ bool read_axes(const char* argument, PyObject* object, Axes* axes) {
 // Writes the axis of each of the tree's leaves.
 bool spread(PyObject* prefix, const Tree& tree, const MatchNames& names, InlineVector<int64_t, 8>& axes) {
   return walk_prefix(prefix, tree, is_axis, names, [&](PyObject* axis, size_t, size_t count) {
-    for (size_t i = 0; i < count; ++i) axes.push_back(axis_value(axis));
+    const int64_t value = axis_value(axis);
+    if (PyErr_Occurred()) return false;
+    for (size_t i = 0; i < count; ++i) axes.push_back(value);
     return true;
   });
 }

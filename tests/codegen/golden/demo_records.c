@@ -34,7 +34,7 @@ static const uint32_t op0_roots3[] = {11};
 static const uint32_t op0_targets4[] = {0, 1};
 static const uint32_t op0_roots4[] = {14};
 static const bp_formula op0_formulas[] = {
-    {3, 0, 0, 0, op0_roots0, 1, 10, demo_op0_formula0,
+    {3, 4096, 0, 0, op0_roots0, 1, 10, demo_op0_formula0,
      "x * alpha + y * beta"},
     {4, 32, 0, 0, 0, 0, 4, 0,
      "by the shape class broadcast"},
@@ -86,13 +86,13 @@ static const uint32_t op1_roots2[] = {11};
 static const uint32_t op1_targets3[] = {0};
 static const uint32_t op1_roots3[] = {13};
 static const bp_formula op1_formulas[] = {
-    {3, 0, 0, 0, op1_roots0, 1, 26, demo_op1_formula0,
+    {3, 4096, 0, 0, op1_roots0, 1, 26, demo_op1_formula0,
      "let s = x * x; x * s"},
     {4, 32, 0, 0, 0, 0, 20, 0,
      "by the shape class broadcast"},
-    {1, 32, 1, op1_targets2, op1_roots2, 1, 25, demo_op1_formula2,
+    {1, 4128, 1, op1_targets2, op1_roots2, 1, 25, demo_op1_formula2,
      "let s = x * x; s * 3"},
-    {2, 32, 1, op1_targets3, op1_roots3, 1, 25, demo_op1_formula3,
+    {2, 4128, 1, op1_targets3, op1_roots3, 1, 25, demo_op1_formula3,
      "let s = x * x; s * 3"}
 };
 static const uint32_t op1_shape0[] = {0};

@@ -284,7 +284,7 @@ def test_nodes_of_a_derivative_stand_at_the_line_of_what_is_derived():
     second = bp.grad(lambda x: bp.grad(model)(x).sum())
     for transformed in (bp.grad(model), lambda x: bp.vjp(model, x)[1](bp.asarray(1.0)), second, bp.compile(bp.grad(model))):
         nodes = bp.make_graph(transformed)(tensor(2, 3)).nodes
-        assert {node.line - model.__code__.co_firstlineno for node in nodes if node.op == "bp::tanh_grad"} == {1}
+        assert {node.line - model.__code__.co_firstlineno for node in nodes if node.op == "bp::tanh_slope"} == {1}
 
 
 def test_an_error_of_a_compiled_derivative_names_the_line():

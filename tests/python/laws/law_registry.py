@@ -39,6 +39,8 @@ LAWS = (
     "imaginary",
     "trace",
     "dynamic",
+    "edges",
+    "half",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.

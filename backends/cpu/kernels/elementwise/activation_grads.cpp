@@ -34,17 +34,64 @@ struct TanhGrad {
     return hn::Mul(g, hn::NegMulAdd(out, out, constant(d, 1)));
   }
 };
+// e / (1 + e)^2 of e = exp(-z), for z >= 0: the derivative of sigmoid, and a fourth of that of tanh.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V logistic_density(D d, V z) {
+  const V e = VectorExp::call(d, hn::Neg(z)), sum = hn::Add(e, constant(d, 1));
+  return hn::Div(e, hn::Mul(sum, sum));
+}
+struct SigmoidSlope {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V g, V x) {
+    return hn::Mul(g, logistic_density(d, hn::Abs(x)));
+  }
+};
+struct TanhSlope {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V g, V x) {
+    const V a = hn::Abs(x);
+    return hn::Mul(hn::Mul(g, constant(d, 4)), logistic_density(d, hn::Add(a, a)));
+  }
+};
+// sigmoid(u) and sigmoid(-u), neither of which cancels.
+template <class V>
+struct Sigmoids {
+  V of, of_negative;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE Sigmoids<V> both_sigmoids(D d, V u) {
+  const V e = VectorExp::call(d, hn::Neg(hn::Abs(u))), one = constant(d, 1), larger = hn::Div(one, hn::Add(one, e));
+  const V smaller = hn::Mul(e, larger);
+  const auto below = hn::Lt(u, hn::Zero(d));
+  return {hn::IfThenElse(below, smaller, larger), hn::IfThenElse(below, larger, smaller)};
+}
+// x within 1000 of 0: beyond, its factor is 0. A NaN gives anything.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V bounded(D d, V x) {
+  return hn::Min(hn::Max(x, constant(d, -1000)), constant(d, 1000));
+}
 struct SiluGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
-    const V s = VectorSigmoid::call(d, x), one = constant(d, 1);
-    return hn::Mul(g, hn::Mul(s, hn::MulAdd(x, hn::Sub(one, s), one)));
+    const Sigmoids<V> s = both_sigmoids(d, x);
+    return hn::Mul(g, hn::Mul(s.of, hn::MulAdd(bounded(d, x), s.of_negative, constant(d, 1))));
   }
 };
 struct GeluGrad {
+  // In the lower tail the two terms of normal(x) + x density(x) have one factor, the exponential.
+  template <class D, class V = hn::Vec<D>>
+  static HWY_NOINLINE V general(D d, V g, V x) {
+    const V a = hn::Abs(x), tail = normal_tail_exactly(d, a);
+    const V limited = hn::Min(a, constant(d, kNormalLimit));
+    const V density = hn::Mul(density_exponential(d, limited, constant(d, 1)), constant(d, 0.39894228040143267794));
+    const V below = hn::NegMulAdd(limited, density, tail);
+    const V y = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(constant(d, 1), below), below);
+    return hn::Mul(g, hn::IfThenElse(hn::Eq(x, x), y, x));
+  }
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
     if constexpr (kIsFloat32<hn::TFromD<D>>) {
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Lt(x, hn::Set(d, -kGeluLimit))))) return general(d, g, x);
       // normal(-a) - a density(a) is the slope at a negative x = -a, and what that at a positive one lacks of 1.
       const V a = hn::Abs(x), limit = constant(d, 13);
       const auto beyond = hn::Gt(a, limit);  // there the density is below 1e-37
@@ -55,10 +102,7 @@ struct GeluGrad {
       const V tail = hn::IfThenZeroElse(beyond, hn::NegMulAdd(limited, density, normal));
       return hn::Mul(g, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(constant(d, 1), tail), tail));
     } else {
-      const V erf = VectorErf::call(d, hn::Mul(x, constant(d, 0.70710678118654752440)));
-      const V density =
-          hn::Mul(VectorExp::call(d, hn::Mul(hn::Mul(x, x), constant(d, -0.5))), constant(d, 0.39894228040143267794));
-      return hn::Mul(g, hn::MulAdd(x, density, hn::MulAdd(erf, constant(d, 0.5), constant(d, 0.5))));
+      return general(d, g, x);
     }
   }
 };
@@ -67,11 +111,12 @@ struct GeluTanhGrad {
   static HWY_INLINE V call(D d, V g, V x) {
     // x sigmoid(v) with v = 2 sqrt(2 / pi) (x + 0.044715 x^3)
     constexpr double kScale = 2 * 0.79788456080286535588, kCube = 0.044715;
-    const V square = hn::Mul(x, x), one = constant(d, 1);
-    const V s =
-        VectorSigmoid::call(d, hn::Mul(x, hn::MulAdd(square, constant(d, kScale * kCube), constant(d, kScale))));
-    const V slope = hn::Mul(x, hn::MulAdd(square, constant(d, 3 * kScale * kCube), constant(d, kScale)));
-    return hn::Mul(g, hn::Mul(s, hn::MulAdd(slope, hn::Sub(one, s), one)));
+    const V w = bounded(d, x), square = hn::Mul(w, w);
+    const Sigmoids<V> s =
+        both_sigmoids(d, hn::Mul(w, hn::MulAdd(square, constant(d, kScale * kCube), constant(d, kScale))));
+    const V slope = hn::Mul(w, hn::MulAdd(square, constant(d, 3 * kScale * kCube), constant(d, kScale)));
+    const V y = hn::Mul(s.of, hn::MulAdd(slope, s.of_negative, constant(d, 1)));
+    return hn::Mul(g, hn::IfThenElse(hn::Eq(x, x), y, x));
   }
 };
 struct MishGrad {
@@ -82,7 +127,7 @@ struct MishGrad {
     const V e = VectorExp::call(d, hn::IfThenElse(hn::Gt(x, limit), limit, x));
     const V n = hn::Mul(e, hn::Add(e, two)), inverse = hn::Div(one, hn::Add(n, two));
     const V slope = hn::Mul(hn::Mul(hn::Mul(constant(d, 4), e), hn::Add(e, one)), hn::Mul(inverse, inverse));
-    const V y = hn::MulAdd(x, slope, hn::Mul(n, inverse));
+    const V y = hn::MulAdd(bounded(d, x), slope, hn::Mul(n, inverse));
     return hn::Mul(g, hn::IfThenElse(hn::Gt(x, limit), one, y));
   }
 };
@@ -110,8 +155,8 @@ struct SoftplusGrad {
 struct SoftsignGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
-    const V y = hn::Add(hn::Abs(x), constant(d, 1));
-    return hn::Div(g, hn::Mul(y, y));
+    const V one = constant(d, 1), r = hn::Div(one, hn::Add(hn::Abs(x), one));
+    return hn::Mul(hn::Mul(g, r), r);
   }
 };
 struct TanhshrinkGrad {
@@ -157,6 +202,8 @@ std::span<ElementwiseRow> activation_grads_rows() {
   static ElementwiseRow rows[] = {
       {"bp::sigmoid_grad", elementwise_binary, {fill_fused<SigmoidGrad, 2, 0, kCheapGrain>}},
       {"bp::tanh_grad", elementwise_binary, {fill_fused<TanhGrad, 2, 0, kCheapGrain>}},
+      {"bp::sigmoid_slope", elementwise_binary, {fill_fused<SigmoidSlope, 2, 0, kCostlyGrain>}},
+      {"bp::tanh_slope", elementwise_binary, {fill_fused<TanhSlope, 2, 0, kCostlyGrain>}},
       {"bp::silu_grad", elementwise_binary, {fill_fused<SiluGrad, 2, 0, kCostlyGrain>}},
       {"bp::gelu_grad", elementwise_binary, {fill_fused<GeluGrad, 2, 0, kCostlyGrain>}},
       {"bp::gelu_tanh_grad", elementwise_binary, {fill_fused<GeluTanhGrad, 2, 0, kCostlyGrain>}},

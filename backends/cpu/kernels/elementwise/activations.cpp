@@ -62,7 +62,8 @@ struct VectorMish {
     const V limit = number(d, 20), two = number(d, 2);
     const V e = VectorExp::call(d, hn::IfThenElse(hn::Gt(x, limit), limit, x));
     const V n = hn::Mul(e, hn::Add(e, two));
-    return hn::IfThenElse(hn::Gt(x, limit), x, hn::Div(hn::Mul(x, n), hn::Add(n, two)));
+    const V finite = finite_below(d, x);
+    return hn::IfThenElse(hn::Gt(x, limit), x, hn::Div(hn::Mul(finite, n), hn::Add(n, two)));
   }
 };
 struct VectorGeluTanh {
@@ -71,19 +72,27 @@ struct VectorGeluTanh {
     // (1 + tanh(u)) / 2 = sigmoid(2 u)
     const V u = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), number(d, 2 * 0.044715 * 0.79788456080286535588),
                                       number(d, 2 * 0.79788456080286535588)));
-    return hn::Mul(x, VectorSigmoid::call(d, u));
+    return hn::Mul(finite_below(d, x), VectorSigmoid::call(d, u));
   }
 };
 struct VectorSoftsign {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return hn::Div(x, hn::Add(hn::Abs(x), number(d, 1)));
+    const V a = hn::Abs(x), one = number(d, 1);
+    const auto infinite = hn::Eq(a, number(d, std::numeric_limits<double>::infinity()));
+    return hn::IfThenElse(infinite, hn::CopySign(one, x), hn::Div(x, hn::Add(a, one)));
   }
 };
+// (x - tanh(x)) / x^3 in powers of x^2, for |x| up to 1/2.
+inline constexpr double kTanhshrinkNear[] = {0.3333333333333333,     -0.1333333333333323,    0.053968253968089755,
+                                             -0.0218694885258676,    0.008863235198659135,   -0.0035921217969498704,
+                                             0.0014557608138655873,  -0.0005894667419101905, 0.00023635364294136244,
+                                             -8.819580305745065e-05, 2.295330465333733e-05};
 struct VectorTanhshrink {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return hn::Sub(x, VectorTanh::call(d, x));
+    const V square = hn::Mul(x, x), near = hn::Mul(hn::Mul(x, square), polynomial(d, square, kTanhshrinkNear));
+    return hn::IfThenElse(hn::Lt(hn::Abs(x), number(d, 0.5)), near, hn::Sub(x, VectorTanh::call(d, x)));
   }
 };
 // A NaN passes: x86's instructions give their second operand where one is a NaN, and comparisons with it are false.
@@ -108,7 +117,7 @@ struct VectorHardsigmoid {
 struct VectorHardswish {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
-    return hn::Mul(x, VectorHardsigmoid::call(d, x));
+    return hn::Mul(hn::Max(x, number(d, -3)), VectorHardsigmoid::call(d, x));
   }
 };
 struct VectorHardshrink {

@@ -1,4 +1,5 @@
-// pow, atan2, hypot, logaddexp. An integer power wraps around; a negative integer exponent is a data error.
+// pow, atan2 and hypot with their derivatives, logaddexp. An integer power wraps around; a negative integer exponent is
+// a data error.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/powers.cpp"
 #include "hwy/foreach_target.h"
@@ -117,11 +118,61 @@ void fill_pow(Elementwise& t) {
   t.grain = kFunctionGrain;
 }
 
+// x and y by the larger of their magnitudes, and the sum of the quotients' squares, which is from 1 to 2. Infinities
+// count as equal, zeros as 0.
+template <class V>
+struct ScaledPair {
+  V x, y, larger, squares;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE ScaledPair<V> scale_pair(D d, V x, V y) {
+  using T = hn::TFromD<D>;
+  const V a = hn::Abs(x), b = hn::Abs(y), one = hn::Set(d, T(1)), larger = hn::Max(a, b);
+  const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  const V divisor = hn::IfThenElse(hn::Eq(larger, hn::Zero(d)), one, larger);
+  const V p = hn::IfThenElse(hn::Eq(a, infinity), hn::CopySign(one, x), hn::Div(x, divisor));
+  const V q = hn::IfThenElse(hn::Eq(b, infinity), hn::CopySign(one, y), hn::Div(y, divisor));
+  return {p, q, divisor, hn::Max(hn::MulAdd(p, p, hn::Mul(q, q)), one)};
+}
+// Are the squares of both, and their sum, right in every lane?
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE bool ordinary_squares(D d, V squares) {
+  using T = hn::TFromD<D>;
+  const V low = hn::Set(d, kIsFloat32<T> ? T(1e-30) : T(1e-280)), high = hn::Set(d, kIsFloat32<T> ? T(1e30) : T(1e280));
+  return hn::AllTrue(d, hn::And(hn::Gt(squares, low), hn::Lt(squares, high)));
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V unless_nan(V result, V x, V y) {
+  return hn::IfThenElse(hn::And(hn::Eq(x, x), hn::Eq(y, y)), result, hn::Add(x, y));
+}
+// x / hypot(x, y)
+struct VectorHypotSlope {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    const V squares = hn::MulAdd(x, x, hn::Mul(y, y));
+    if (HWY_LIKELY(ordinary_squares(d, squares))) return hn::Div(x, hn::Sqrt(squares));
+    const ScaledPair<V> p = scale_pair(d, x, y);
+    return unless_nan<D>(hn::Div(p.x, hn::Sqrt(p.squares)), x, y);
+  }
+};
+// y / (x^2 + y^2)
+struct VectorAtan2Slope {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V y) {
+    const V squares = hn::MulAdd(x, x, hn::Mul(y, y));
+    if (HWY_LIKELY(ordinary_squares(d, squares))) return hn::Div(y, squares);
+    const ScaledPair<V> p = scale_pair(d, x, y);
+    return unless_nan<D>(hn::Div(hn::Div(p.y, p.squares), p.larger), x, y);
+  }
+};
+
 std::span<ElementwiseRow> powers_rows() {
   static ElementwiseRow rows[] = {
       {"bp::pow", elementwise_binary, {fill_pow, fill_binary_complex<Pow>}},
       {"bp::atan2", elementwise_binary, {fill_vector_pairs<VectorAtan2>}},
       {"bp::hypot", elementwise_binary, {fill_vector_pairs<VectorHypot>}},
+      {"bp::hypot_slope", elementwise_binary, {fill_vector_pairs<VectorHypotSlope>}},
+      {"bp::atan2_slope", elementwise_binary, {fill_vector_pairs<VectorAtan2Slope>}},
       {"bp::logaddexp", elementwise_binary, {fill_vector_pairs<VectorLogAddExp>}},
   };
   return rows;

@@ -1,4 +1,4 @@
-// The error function and its kin: erf, erfc, erfinv, lgamma.
+// The error function and its kin: gaussian, erf, erfc, erfinv, lgamma.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/special.cpp"
 #include "hwy/foreach_target.h"
@@ -75,8 +75,21 @@ void fill_lgamma(Elementwise& t) {
   t.grain = kCostlyGrain;
 }
 
+// exp(-rate x^2)
+struct VectorGaussian {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V x, V rate) {
+    using T = hn::TFromD<D>;
+    const V a = hn::Abs(x), limit = hn::Div(hn::Set(d, T(64)), hn::Sqrt(rate));  // there the result is 0
+    const V limited = hn::IfThenElse(hn::Gt(a, limit), limit, a), square = hn::Mul(limited, limited);
+    const V minus = hn::Neg(rate), lost = lost_by_square(d, limited, square);
+    return exp_of_sum(d, hn::Mul(square, minus), hn::Mul(lost, minus), hn::Set(d, T(1)));
+  }
+};
+
 std::span<ElementwiseRow> special_rows() {
   static ElementwiseRow rows[] = {
+      {"bp::gaussian", elementwise_with_scalars<1, 1>, {fill_fused<VectorGaussian, 1, 1, kCostlyGrain>}},
       {"bp::erf", elementwise_unary, {fill_vector<VectorErf>}},
       {"bp::erfc", elementwise_unary, {fill_vector<VectorErfc>}},
       {"bp::erfinv", elementwise_unary, {fill_vector<VectorErfinv>}},

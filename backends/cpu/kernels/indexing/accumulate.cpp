@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/indexing/widened.hpp"
 #include "loops/cast_row.hpp"
 #include "loops/item_type.hpp"
 
@@ -39,36 +40,42 @@ void elements(const char* from, int64_t from_stride, char* to, const int64_t* of
 template <class T, bool Add>
 constexpr Scatter kScatter{row<T, Add>, elements<T, Add>};
 
-// Half floats in blocks of float32.
+// Small floats in blocks of Wide.
 constexpr int64_t kBlock = 256;
-template <bp_dtype Half>
+template <class T, class Use>
+void for_wide_blocks(const char* from, int64_t from_stride, int64_t n, Use&& use) {
+  using W = Wide<T>;
+  W block[kBlock];
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    cast_row(plugin::kDtypeOf<T>, from + at * from_stride, from_stride, plugin::kDtypeOf<W>,
+             reinterpret_cast<char*>(block), sizeof(W), count);
+    use(reinterpret_cast<const char*>(block), at, count);
+  }
+}
+template <class T>
 void widened_row(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n) {
-  float block[kBlock];
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t count = std::min(kBlock, n - at);
-    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
-             count);
-    row<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to + at * to_stride, to_stride, count);
-  }
+  for_wide_blocks<T>(from, from_stride, n, [&](const char* block, int64_t at, int64_t count) {
+    row<Wide<T>, true>(block, sizeof(Wide<T>), to + at * to_stride, to_stride, count);
+  });
 }
-template <bp_dtype Half>
+template <class T>
 void widened_elements(const char* from, int64_t from_stride, char* to, const int64_t* offsets, int64_t n) {
-  float block[kBlock];
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t count = std::min(kBlock, n - at);
-    cast_row(Half, from + at * from_stride, from_stride, BP_FLOAT32, reinterpret_cast<char*>(block), sizeof(float),
-             count);
-    elements<float, true>(reinterpret_cast<const char*>(block), sizeof(float), to, offsets + at, count);
-  }
+  for_wide_blocks<T>(from, from_stride, n, [&](const char* block, int64_t at, int64_t count) {
+    elements<Wide<T>, true>(block, sizeof(Wide<T>), to, offsets + at, count);
+  });
 }
-template <bp_dtype Half>
-constexpr Scatter kWidened{widened_row<Half>, widened_elements<Half>};
+template <class T>
+constexpr Scatter kWidened{widened_row<T>, widened_elements<T>};
 
 }  // namespace
 
 Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate) {
-  if (from != to) return from == BP_FLOAT16 ? kWidened<BP_FLOAT16> : kWidened<BP_BFLOAT16>;
   Scatter found{};
+  if (from != to) {
+    plugin::dispatch_dtype<kNarrow>(from, [&]<class T>() { found = kWidened<T>; });
+    return found;
+  }
   if (accumulate && to == BP_BOOL)
     found = kScatter<BoolByte, true>;
   else if (accumulate)

@@ -1,6 +1,7 @@
 // Writing or adding elements where they may meet others: the scatter half of indexing.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 
@@ -13,8 +14,13 @@ struct BoolByte {
   uint8_t byte;
 };
 
+// In what many values of a type are summed and multiplied: float64 and complex128 for the smaller ones.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>,
+                                std::conditional_t<std::is_same_v<plugin::Compute<T>, float>, double, T>>;
+
 // target += value. Integers wrap, bool is or; half floats add in float32 and round each time (a caller
-// with many sums keeps them in float32).
+// with many sums keeps them as Wide).
 template <class T>
 void add_to(T& target, T value) {
   if constexpr (std::is_same_v<T, BoolByte>)
@@ -34,7 +40,7 @@ struct Scatter {
   ScatterRow row;
   ScatterElements elements;
 };
-// Between tensors of one dtype, or sums of half floats into float32.
+// Between tensors of one dtype, or sums of small floats into float64 and of complex64 into complex128.
 Scatter scatter_of(bp_dtype from, bp_dtype to, bool accumulate);
 
 }  // namespace backplane::cpu

@@ -54,13 +54,15 @@ bp_status BP_CALL take_along_axis(const bp_frame* frame, const bp_value* args, i
 // put_along_axis(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    if (plugin::as_bool(args[4]))
-      return combine_into<BP_MASK_ANY>(frame, args, outs, [&]<class T, class V>(const Put& put) {
-        put_lanes<T, V>(frame, put, [](T& target, T value) { add_to(target, value); });
-      });
+    if (plugin::as_bool(args[4])) {
+      const auto add = [](auto& target, auto value) { add_to(target, value); };
+      return accumulate_into<BP_MASK_ANY>(
+          frame, args, outs[0].u.t, [&]<class T, class V>(const Put& put) { put_lanes<T, V>(frame, put, add); }, add);
+    }
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
-    const Put put = checked_put(frame, args, out);
-    copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+    const PutInPlace in_place(frame, args, out);
+    const Put& put = in_place.put;
+    begin_as(frame, x, out);
     if (put.empty()) return;
     with_item_type(kItemSize[out->dtype], [&]<class Item>() {
       put_lanes<Item, Item>(frame, put, [](Item& target, const Item& value) { target = value; });
@@ -72,7 +74,8 @@ bp_status BP_CALL put_along_axis(const bp_frame* frame, const bp_value* args, in
 
 const Family kAlongAxis([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::take_along_axis", "cpu", take_along_axis, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(
+      BP_KERNEL("bp::put_along_axis", "cpu", put_along_axis, .flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE));
 });
 
 }  // namespace backplane::cpu

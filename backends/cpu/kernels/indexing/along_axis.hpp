@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "kernels/indexing/accumulate.hpp"
+#include "kernels/indexing/apart.hpp"
+#include "kernels/indexing/grouped.hpp"
 #include "kernels/indexing/positions.hpp"
 #include "kernels/indexing/widened.hpp"
 #include "loops/cast_row.hpp"
@@ -140,28 +143,35 @@ inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_ten
   return put;
 }
 
-// body.operator()<T, V>(put): checked, with x in the target, whose elements T are those of the values, V. Half floats
-// are combined in float32 and rounded once where there are many.
-template <bp_dtype_mask kAccepted, class Body>
-void combine_into(const bp_frame* frame, const bp_value* args, const bp_value* outs, Body&& body) {
-  const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
-  Put put = checked_put(frame, args, out);
-  if (!put.empty() && pays_to_widen(x, put.values, out)) {
-    const Widened sums(x);
-    put.out = sums.get();
-    if (out->dtype == BP_FLOAT16)
-      body.template operator()<float, plugin::float16>(put);
-    else
-      body.template operator()<float, plugin::bfloat16>(put);
-    return sums.round_to(out);
-  }
-  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
-  if (put.empty()) return;
-  if constexpr ((kAccepted & BP_MASK_BOOL) != 0)
-    if (out->dtype == BP_BOOL) return body.template operator()<BoolByte, BoolByte>(put);
-  plugin::dispatch_dtype<kAccepted & ~BP_MASK_BOOL>(out->dtype,
-                                                    [&]<class T>() { body.template operator()<T, T>(put); });
+// Refuses a position out of range before anything is written, where what is written cannot be taken back: the result
+// lies in x.
+inline void check_before_writing(const bp_frame* frame, const bp_tensor* x, const Put& put) {
+  if (put.empty() || data_of(x) != data_of(put.out)) return;
+  const bp_tensor* indices = put.indices;
+  const int32_t rank = indices->dl.ndim;
+  const int64_t n = indices->dl.shape[rank - 1], size = put.out->dl.shape[put.axis];
+  const int64_t stride = indices->dl.strides[rank - 1] * plugin::kItemSize[indices->dtype];
+  const Lanes<1> lanes(indices->dl.shape, rank, rank - 1, {lane_operand(indices)});
+  lanes.run(frame, n, [&](char* const* p) -> const char* {
+    for_some_indices(frame, indices->dtype, p[0], stride, n, size, [](const int64_t*, int64_t, int64_t) {});
+    return nullptr;
+  });
 }
+
+// The arguments of a put whose result may be the memory of one of them.
+struct PutInPlace {
+  Apart indices, values;
+  Put put;
+
+  PutInPlace(const bp_frame* frame, const bp_value* args, const bp_tensor* out)
+      : indices(plugin::as_tensor(args[1]), out),
+        values(plugin::as_tensor(args[2]), out),
+        put(checked_put(frame, args, out)) {
+    put.indices = indices.get();
+    put.values = values.get();
+    check_before_writing(frame, plugin::as_tensor(args[0]), put);
+  }
+};
 
 // n <= kIndexBlock values as elements T, strides in elements: where they lie, or widened into `block`.
 template <class T, class V>
@@ -248,6 +258,64 @@ void put_lanes(const bp_frame* frame, const Put& put, Combine&& combine) {
                      });
     return nullptr;
   });
+}
+
+// The same where the values of one position are combined in a wider dtype: for small floats, and a few of them.
+template <class T, class Combine>
+void put_groups(const bp_frame* frame, const Put& put, Combine&& combine) {
+  const bp_tensor* out = put.out;
+  const int32_t rank = out->dl.ndim, axis = put.axis;
+  const Broadcast at(put.indices, rank), from(put.values, rank);
+  const int64_t n = put.indices->dl.shape[axis], size = out->dl.shape[axis];
+  const int64_t to = out->dl.strides[axis], step = from.strides[axis];
+  const bp_dtype dtype = put.indices->dtype;
+  const int64_t index_stride = at.strides[axis] * plugin::kItemSize[dtype];
+  const Lanes<3> lanes(out->dl.shape, rank, axis, {lane_operand(out), at.operand, from.operand});
+  lanes.run(frame, 4 * n, [&](char* const* p) -> const char* {
+    T* target = reinterpret_cast<T*>(p[0]);
+    const T* value = reinterpret_cast<const T*>(p[2]);
+    std::vector<int64_t> positions(static_cast<size_t>(n));
+    for_each_index(frame, dtype, p[1], index_stride, n, size,
+                   [&](int64_t position, int64_t place) { positions[static_cast<size_t>(place)] = position; });
+    for_each_group(positions.data(), n, [&](const int64_t* places, int64_t count) {
+      T& here = target[positions[static_cast<size_t>(places[0])] * to];
+      auto all = static_cast<Wide<T>>(plugin::Compute<T>(here));
+      for (int64_t i = 0; i < count; ++i)
+        combine(all, static_cast<Wide<T>>(plugin::Compute<T>(value[places[i] * step])));
+      here = T(static_cast<plugin::Compute<T>>(all));
+    });
+    return nullptr;
+  });
+}
+
+// x, checked, is copied to the target, and body.operator()<T, V>(put) puts the values, V, into elements T of it.
+template <bp_dtype_mask kAccepted, class Body>
+void put_into(const bp_frame* frame, const bp_value* args, const bp_tensor* out, const Put& put, Body&& body) {
+  const bp_tensor* x = plugin::as_tensor(args[0]);
+  begin_as(frame, x, out);
+  if (put.empty()) return;
+  if constexpr ((kAccepted & BP_MASK_BOOL) != 0)
+    if (out->dtype == BP_BOOL) return body.template operator()<BoolByte, BoolByte>(put);
+  plugin::dispatch_dtype<kAccepted & ~BP_MASK_BOOL>(out->dtype,
+                                                    [&]<class T>() { body.template operator()<T, T>(put); });
+}
+
+// The same where combine(target, value) rounds: small floats are combined in a wider dtype and rounded once.
+template <bp_dtype_mask kAccepted, class Body, class Combine>
+void accumulate_into(const bp_frame* frame, const bp_value* args, const bp_tensor* out, Body&& body,
+                     Combine&& combine) {
+  const bp_tensor* x = plugin::as_tensor(args[0]);
+  PutInPlace in_place(frame, args, out);
+  Put& put = in_place.put;
+  const bool narrow = (BP_DTYPE_BIT(out->dtype) & kNarrow) != 0;
+  if (put.empty() || !narrow) return put_into<kAccepted>(frame, args, out, put, body);
+  if (!pays_to_widen(x, put.values, out))
+    return put_into<kNarrow>(frame, args, out, put,
+                             [&]<class T, class V>(const Put& few) { put_groups<T>(frame, few, combine); });
+  const Widened sums(x);
+  put.out = sums.get();
+  plugin::dispatch_dtype<kNarrow>(out->dtype, [&]<class V>() { body.template operator()<Wide<V>, V>(put); });
+  sums.round_to(out);
 }
 
 }  // namespace backplane::cpu

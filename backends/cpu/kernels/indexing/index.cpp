@@ -3,10 +3,13 @@
 // take is index with one tensor. Reading runs in parallel; writing runs in order, so that of repeated positions the
 // last value stays and sums do not depend on the number of threads.
 #include <cstring>
+#include <vector>
 
 #include "kernels/families.hpp"
 #include "kernels/indexing/accumulate.hpp"
 #include "kernels/indexing/along_axis.hpp"
+#include "kernels/indexing/apart.hpp"
+#include "kernels/indexing/grouped.hpp"
 #include "kernels/indexing/index_space.hpp"
 #include "kernels/indexing/widened.hpp"
 #include "loops/cast_row.hpp"
@@ -128,13 +131,79 @@ bool joint_step(const IndexSpace& space, const int64_t* strides, int64_t* step) 
   return true;
 }
 
-// `out` is of the dtype of `values`, or a widened half float; `strides`, in bytes, those of the values along the dims
-// of what is selected.
+// Sums of values into a tensor of their own small dtype, those of one position in a wider one.
+class GroupedSums {
+ public:
+  GroupedSums(const Inner& inner, bp_dtype narrow)
+      : inner_(inner),
+        narrow_(narrow),
+        wide_(narrow == BP_COMPLEX64 ? BP_COMPLEX128 : BP_FLOAT64),
+        add_(scatter_of(narrow, narrow, true).row),
+        add_wide_(scatter_of(narrow, wide_, true).row),
+        sums_(inner.loop.count * kItemSize[wide_]) {}
+
+  // Values at the offsets `from`, in bytes, are added at the offsets `to`.
+  void run(char* target, const std::vector<int64_t>& to, char* values, const std::vector<int64_t>& from) const {
+    const auto at = [](const std::vector<int64_t>& offsets, int64_t i) { return offsets[static_cast<size_t>(i)]; };
+    for_each_group(to.data(), static_cast<int64_t>(to.size()), [&](const int64_t* places, int64_t count) {
+      char* const here = target + at(to, places[0]);
+      if (count == 1)
+        return rows(here, values + at(from, places[0]),
+                    [&](char* const* p, const int64_t* s, int64_t n, char*) { add_(p[1], s[1], p[0], s[0], n); });
+      rows(here, here, [&](char* const* p, const int64_t* s, int64_t n, char* sums) {
+        cast_row(narrow_, p[0], s[0], wide_, sums, kItemSize[wide_], n);
+      });
+      for (int64_t i = 0; i < count; ++i)
+        rows(here, values + at(from, places[i]), [&](char* const* p, const int64_t* s, int64_t n, char* sums) {
+          add_wide_(p[1], s[1], sums, kItemSize[wide_], n);
+        });
+      rows(here, here, [&](char* const* p, const int64_t* s, int64_t n, char* sums) {
+        cast_row(wide_, sums, kItemSize[wide_], narrow_, p[0], s[0], n);
+      });
+    });
+  }
+
+ private:
+  // row(pointers, strides, n, sums of these elements)
+  template <class Row>
+  void rows(char* to, char* from, Row&& row) const {
+    char* const bases[2] = {to, from};
+    char* sums = sums_.get();
+    for_each_row<2>(inner_.loop, bases, 0, inner_.loop.count,
+                    [&](char* const* p, const int64_t* s, int64_t n) -> const char* {
+                      row(p, s, n, sums);
+                      sums += n * kItemSize[wide_];
+                      return nullptr;
+                    });
+  }
+
+  const Inner& inner_;
+  bp_dtype narrow_, wide_;
+  ScatterRow add_, add_wide_;
+  Scratch<char> sums_;
+};
+
+void put_grouped(const IndexSpace& space, const Inner& inner, const bp_tensor* values, const int64_t* strides,
+                 const bp_tensor* out) {
+  std::vector<int64_t> to, from;
+  for_each_position(space, strides, 0, space.before_count() * static_cast<int64_t>(space.offsets.size()),
+                    [&](int64_t out_offset, int64_t value_offset) {
+                      to.push_back(out_offset);
+                      from.push_back(value_offset);
+                    });
+  GroupedSums(inner, out->dtype).run(data_of(out), to, data_of(values), from);
+}
+
+// `out` is of the dtype of `values`, or a widened one; `strides`, in bytes, those of the values along the dims of what
+// is selected.
 void put(const IndexSpace& space, const bp_tensor* values, const int64_t* strides, bool accumulate,
          const bp_tensor* out) {
   const Scatter scatter = scatter_of(values->dtype, out->dtype, accumulate);
   const Inner inner(space, strides);
   if (inner.loop.count == 0) return;
+  const bool many = space.before_count() * static_cast<int64_t>(space.offsets.size()) > 1;
+  if (accumulate && many && values->dtype == out->dtype && (BP_DTYPE_BIT(out->dtype) & kNarrow) != 0)
+    return put_grouped(space, inner, values, strides, out);
   char *from = data_of(values), *to = data_of(out);
   int64_t step = 0;
   if (space.before == 0 && inner.loop.count == 1 && joint_step(space, strides, &step))
@@ -150,7 +219,8 @@ void put(const IndexSpace& space, const bp_tensor* values, const int64_t* stride
                     });
 }
 
-// x, and what put_into(target) makes of it, where `target` is `out` or stands for it.
+// x, and what put_into(target) makes of it, where `target` is `out` or stands for it. The positions have been checked:
+// `out` may be x.
 template <class PutInto>
 void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out,
            PutInto&& put_into) {
@@ -159,8 +229,14 @@ void write(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, b
     put_into(sums.get());
     return sums.round_to(out);
   }
-  copy_region(frame, x->dtype, x->dl.ndim, x->dl.shape, {data_of(x), x->dl.strides}, {data_of(out), out->dl.strides});
+  begin_as(frame, x, out);
   put_into(out);
+}
+
+// Are the sums kept in a wider tensor, whose items are how many times as large?
+int64_t widening(const bp_tensor* x, const bp_tensor* values, bool accumulate, const bp_tensor* out) {
+  return accumulate && pays_to_widen(x, values, out) ? kItemSize[Widened::dtype_of(out->dtype)] / kItemSize[out->dtype]
+                                                     : 1;
 }
 
 // index(Tensor x, Tensor?[] indices)
@@ -173,14 +249,18 @@ bp_status BP_CALL index(const bp_frame* frame, const bp_value* args, int32_t, bp
 // index_put(Tensor x, Tensor?[] indices, Tensor values, *, bool accumulate)
 bp_status BP_CALL index_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     const bp_loop& loop = *frame->loop;
     const bool accumulate = plugin::as_bool(args[3]);
-    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
-      if (loop.count == 0) return check_positions(frame, args[1]);
-      const IndexSpace space(frame, args[1], kItemSize[target->dtype] / kItemSize[out->dtype]);
-      put(space, values, loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank, accumulate, target);
-    });
+    if (loop.count == 0) {
+      check_positions(frame, args[1]);
+      return begin_as(frame, x, out);
+    }
+    const Apart values(plugin::as_tensor(args[2]), out);
+    const IndexSpace space(frame, args[1], widening(x, values.get(), accumulate, out));
+    const int64_t* strides = loop.strides + static_cast<ptrdiff_t>(loop.n_operands - 1) * loop.rank;
+    write(frame, x, values.get(), accumulate, out,
+          [&](const bp_tensor* target) { put(space, values.get(), strides, accumulate, target); });
   });
 }
 
@@ -219,16 +299,16 @@ void strides_of_taken(const bp_frame* frame, const bp_tensor* values, const bp_t
 // take_put(Tensor x, Tensor indices, Tensor values, *, Axis axis, bool accumulate)
 bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]);
-    const bp_tensor *values = plugin::as_tensor(args[2]), *out = outs[0].u.t;
+    const bp_tensor *x = plugin::as_tensor(args[0]), *indices = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     BP_CHECK(x->dl.ndim > 0, SHAPE, frame->op->name, ": argument 'x' has no dims to write along");
+    const Apart values(plugin::as_tensor(args[2]), out);
     const int32_t axis = axis_of(args[3]);
     int64_t strides[kMaxRank];
-    strides_of_taken(frame, values, x, axis, indices, strides);
+    strides_of_taken(frame, values.get(), x, axis, indices, strides);
     const bool accumulate = plugin::as_bool(args[4]);
-    write(frame, x, values, accumulate, out, [&](const bp_tensor* target) {
-      put(IndexSpace(frame, target, axis, indices), values, strides, accumulate, target);
-    });
+    const IndexSpace space(frame, out, axis, indices, widening(x, values.get(), accumulate, out));
+    write(frame, x, values.get(), accumulate, out,
+          [&](const bp_tensor* target) { put(space, values.get(), strides, accumulate, target); });
   });
 }
 
@@ -236,9 +316,9 @@ bp_status BP_CALL take_put(const bp_frame* frame, const bp_value* args, int32_t,
 
 const Family kIndex([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::index", "cpu", index, .flags = BP_KERNEL_LOOP));
-  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_LOOP));
+  registrar.kernel(BP_KERNEL("bp::index_put", "cpu", index_put, .flags = BP_KERNEL_LOOP | BP_KERNEL_INPLACE));
   registrar.kernel(BP_KERNEL("bp::take", "cpu", take, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::take_put", "cpu", take_put, .flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE));
 });
 
 }  // namespace backplane::cpu

@@ -102,8 +102,9 @@ IndexSpace::IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wide
   }
 }
 
-IndexSpace::IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions) {
-  const int64_t item = plugin::kItemSize[indexed->dtype];
+IndexSpace::IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions,
+                       int64_t wider) {
+  const int64_t item = plugin::kItemSize[indexed->dtype] * wider;
   before = axis;
   joint_rank = positions->dl.ndim;
   std::copy(positions->dl.shape, positions->dl.shape + joint_rank, joint_shape);

@@ -17,8 +17,9 @@ class IndexSpace {
   // Of the frame's loop; element k of `list` indexes axis k. `wider`: how many times as large as in the loop the items
   // of the indexed tensor are, where it stands for another one of the same order.
   IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wider = 1);
-  // Of `indexed` along `axis`, at whose place the dims of `positions` stand.
-  IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions);
+  // Of `indexed` along `axis`, at whose place the dims of `positions` stand. `wider`: likewise.
+  IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions,
+             int64_t wider = 1);
 
   // Byte offsets into the indexed tensor of every joint position, in row-major order.
   std::vector<int64_t> offsets;

@@ -85,27 +85,32 @@ bool scatter_rows(const bp_frame* frame, const Put& put) {
 template <class Combine, bp_dtype_mask kAccepted>
 bp_status BP_CALL scatter(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
-    combine_into<kAccepted>(frame, args, outs, [&]<class T, class V>(const Put& put) {
+    const bp_tensor* out = outs[0].u.t;
+    const auto combine = []<class T>(T& target, T value) {
+      target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
+    };
+    const auto body = [&]<class T, class V>(const Put& put) {
       if (put.axis == 0 && put.out->dl.ndim > 1 && scatter_rows<Combine, T, V>(frame, put)) return;
-      put_lanes<T, V>(frame, put, [](T& target, T value) {
-        target = T(Combine::template call<Compute<T>>(Compute<T>(target), Compute<T>(value)));
-      });
-    });
+      put_lanes<T, V>(frame, put, combine);
+    };
+    if constexpr (std::is_same_v<Combine, Product>)
+      accumulate_into<kAccepted>(frame, args, out, body, combine);
+    else
+      put_into<kAccepted>(frame, args, out, PutInPlace(frame, args, out).put, body);
   });
 }
 
 constexpr bp_dtype_mask kReal = BP_MASK_INTEGER | BP_MASK_FLOATING;
 constexpr bp_dtype_mask kNumeric = kReal | BP_MASK_COMPLEX;
+constexpr uint32_t kFlags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE;
 
 }  // namespace
 
 const Family kScatter([](const Registrar& registrar) {
+  registrar.kernel(BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = kFlags));
+  registrar.kernel(BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = kFlags));
   registrar.kernel(
-      BP_KERNEL("bp::scatter_max", "cpu", (scatter<Larger, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(
-      BP_KERNEL("bp::scatter_min", "cpu", (scatter<Smaller, kReal>), .dtypes = kReal, .flags = BP_KERNEL_STRIDED));
-  registrar.kernel(BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric,
-                             .flags = BP_KERNEL_STRIDED));
+      BP_KERNEL("bp::scatter_prod", "cpu", (scatter<Product, kNumeric>), .dtypes = kNumeric, .flags = kFlags));
 });
 
 }  // namespace backplane::cpu

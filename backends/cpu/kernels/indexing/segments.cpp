@@ -1,5 +1,5 @@
-// segment_sum of vectors: each element is added to the sum that its number names, in one pass. Half floats are added in
-// float32 and rounded once. Tensors of more axes go by the decomposition.
+// segment_sum of vectors: each element is added to the sum that its number names, in one pass. Small floats are added
+// in float64 (complex128) and rounded once. Tensors of more axes go by the decomposition.
 #include <algorithm>
 #include <optional>
 
@@ -12,7 +12,6 @@
 namespace backplane::cpu {
 namespace {
 
-using plugin::Compute;
 using plugin::kItemSize;
 constexpr int64_t kBlock = 512;
 
@@ -55,7 +54,7 @@ void add_block(const int64_t* ids, const C* x, int64_t n, int64_t size, C* sums)
 // (Tensor data, Tensor segment_ids, Size num_segments)
 template <class T>
 void segment_sum(const bp_tensor* data, const bp_tensor* ids, const bp_tensor* out) {
-  using C = Compute<T>;
+  using C = Wide<T>;
   const int64_t n = data->dl.shape[0], size = out->dl.shape[0];
   std::optional<Scratch<C>> wide;
   C* sums;
@@ -71,7 +70,8 @@ void segment_sum(const bp_tensor* data, const bp_tensor* ids, const bp_tensor* o
     add_block(neighbours(ids, first, count, id_block), neighbours(data, first, count, block), count, size, sums);
   }
   if constexpr (!std::is_same_v<T, C>)
-    cast_row(BP_FLOAT32, reinterpret_cast<const char*>(sums), sizeof(C), out->dtype, data_of(out), sizeof(T), size);
+    cast_row(plugin::kDtypeOf<C>, reinterpret_cast<const char*>(sums), sizeof(C), out->dtype, data_of(out), sizeof(T),
+             size);
 }
 
 constexpr bp_dtype_mask kNumeric = BP_MASK_ANY & ~BP_MASK_BOOL;

@@ -39,29 +39,34 @@ Int info_of(Routine routine) {
 
 // Those whose arguments are the same for all types but for T. `orthogonal` is the prefix of orthogonal and symmetric
 // routines, which have names of their own for complex matrices.
-#define BP_LAPACK_ROUTINES(T, t, orthogonal)                                                                 \
-  extern "C" {                                                                                               \
-  void t##potrf_(const char*, const Int*, T*, const Int*, Int*, size_t);                                     \
-  void t##getrf_(const Int*, const Int*, T*, const Int*, Int*, Int*);                                        \
-  void t##getri_(const Int*, T*, const Int*, const Int*, T*, const Int*, Int*);                              \
-  void t##gelqf_(const Int*, const Int*, T*, const Int*, T*, T*, const Int*, Int*);                          \
-  void orthogonal##glq_(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*); \
-  }                                                                                                          \
-  inline Int potrf(char uplo, Int n, T* a) {                                                                 \
-    return info_of([&](Int* info) { t##potrf_(&uplo, &n, a, &n, info, 1); });                                \
-  }                                                                                                          \
-  inline Int getrf(Int n, T* a, Int* pivots) {                                                               \
-    return info_of([&](Int* info) { t##getrf_(&n, &n, a, &n, pivots, info); });                              \
-  }                                                                                                          \
-  inline Int getri(Int n, T* a, const Int* pivots, T* work, Int lwork) {                                     \
-    return info_of([&](Int* info) { t##getri_(&n, a, &n, pivots, work, &lwork, info); });                    \
-  }                                                                                                          \
-  inline Int gelqf(Int m, Int n, T* a, T* tau, T* work, Int lwork) {                                         \
-    return info_of([&](Int* info) { t##gelqf_(&m, &n, a, &m, tau, work, &lwork, info); });                   \
-  }                                                                                                          \
-  /* The first m rows, of n, of the unitary matrix that k reflectors make. */                                \
-  inline Int unglq(Int m, Int n, Int k, T* a, const T* tau, T* work, Int lwork) {                            \
-    return info_of([&](Int* info) { orthogonal##glq_(&m, &n, &k, a, &m, tau, work, &lwork, info); });        \
+#define BP_LAPACK_ROUTINES(T, t, orthogonal)                                                                           \
+  extern "C" {                                                                                                         \
+  void t##potrf_(const char*, const Int*, T*, const Int*, Int*, size_t);                                               \
+  void t##getrf_(const Int*, const Int*, T*, const Int*, Int*, Int*);                                                  \
+  void t##getri_(const Int*, T*, const Int*, const Int*, T*, const Int*, Int*);                                        \
+  void t##getrs_(const char*, const Int*, const Int*, const T*, const Int*, const Int*, T*, const Int*, Int*, size_t); \
+  void t##gelqf_(const Int*, const Int*, T*, const Int*, T*, T*, const Int*, Int*);                                    \
+  void orthogonal##glq_(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*);           \
+  }                                                                                                                    \
+  inline Int potrf(char uplo, Int n, T* a) {                                                                           \
+    return info_of([&](Int* info) { t##potrf_(&uplo, &n, a, &n, info, 1); });                                          \
+  }                                                                                                                    \
+  inline Int getrf(Int n, T* a, Int* pivots) {                                                                         \
+    return info_of([&](Int* info) { t##getrf_(&n, &n, a, &n, pivots, info); });                                        \
+  }                                                                                                                    \
+  inline Int getri(Int n, T* a, const Int* pivots, T* work, Int lwork) {                                               \
+    return info_of([&](Int* info) { t##getri_(&n, a, &n, pivots, work, &lwork, info); });                              \
+  }                                                                                                                    \
+  inline Int getrs(Int n, Int count, const T* a, const Int* pivots, T* b) {                                            \
+    const char plain = 'N';                                                                                            \
+    return info_of([&](Int* info) { t##getrs_(&plain, &n, &count, a, &n, pivots, b, &n, info, 1); });                  \
+  }                                                                                                                    \
+  inline Int gelqf(Int m, Int n, T* a, T* tau, T* work, Int lwork) {                                                   \
+    return info_of([&](Int* info) { t##gelqf_(&m, &n, a, &m, tau, work, &lwork, info); });                             \
+  }                                                                                                                    \
+  /* The first m rows, of n, of the unitary matrix that k reflectors make. */                                          \
+  inline Int unglq(Int m, Int n, Int k, T* a, const T* tau, T* work, Int lwork) {                                      \
+    return info_of([&](Int* info) { orthogonal##glq_(&m, &n, &k, a, &m, tau, work, &lwork, info); });                  \
   }
 BP_LAPACK_ROUTINES(float, s, sor)
 BP_LAPACK_ROUTINES(double, d, dor)

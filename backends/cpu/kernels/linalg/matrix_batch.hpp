@@ -105,7 +105,7 @@ lapack::Int work_size(T query) {
   return static_cast<lapack::Int>(std::real(query));
 }
 
-// Inverts n x n matrices, n > 0, by their LU factors. For one thread at a time.
+// Inverts n x n matrices, n > 0, or solves with them, by their LU factors. For one thread at a time.
 template <class T>
 class Inverter {
  public:
@@ -116,6 +116,8 @@ class Inverter {
   const lapack::Int* pivots() const { return pivots_.get(); }
   // `a` holds the factors.
   void invert(T* a) { lapack::getri(n_, a, pivots_.get(), work_.get(), size_); }
+  // b = a^-1 b of column-major matrices, where `a` holds the factors.
+  void solve(const T* a, T* b) { lapack::getrs(n_, n_, a, pivots_.get(), b); }
 
  private:
   static lapack::Int size_of(lapack::Int n) {

@@ -3,7 +3,7 @@
 
 #include "kernels/families.hpp"
 #include "kernels/nn/norm_operands.hpp"
-#include "kernels/reduction/moments.hpp"
+#include "kernels/reduction/root_of_squares.hpp"
 #include "loops/axis_block.hpp"
 
 namespace backplane::cpu {
@@ -63,12 +63,14 @@ bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_
   });
 }
 
+// 1 / sqrt(mean(x^2) + eps)
 template <class S>
-double mean_square(const S* x, int64_t n) {
+double inverse_rms(const S* x, int64_t n, double eps) {
   using C = plugin::Compute<S>;
   const auto count = static_cast<double>(n);
   const double squares = moment_loops<S>().distances(x, C(0), n).squares;
-  return (in_range<C>(squares, count) ? squares : exact_sum(x, n, 1, [](double v) { return v * v; })) / count;
+  if (squares_in_range<C>(squares, count)) return 1 / std::sqrt(squares / count + eps);
+  return 1 / std::hypot(root_of_squares(squares, x, n, 1) / std::sqrt(count), std::sqrt(eps));
 }
 
 // rms_norm(Tensor x, Tensor? weight, *, Axes axis, Scalar eps)
@@ -83,7 +85,7 @@ bp_status BP_CALL rms_norm(const bp_frame* frame, const bp_value* args, int32_t,
       const RowOperand<S> weight(args[1]);
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
-        const auto scale = static_cast<C>(1 / std::sqrt(mean_square(row, block.n) + eps));
+        const auto scale = static_cast<C>(inverse_rms(row, block.n, eps));
         moment_loops<S>().normalize(row, C(0), scale, weight.get(), nullptr, elements<S>(outs[0]) + at, block.n);
       });
     });

@@ -124,24 +124,26 @@ void max_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* va
 template <class T>
 void average_pool(const bp_frame* frame, const bp_tensor* x, const Windows& w, T* out) {
   const T* data = reinterpret_cast<const T*>(data_of(x));
-  const Compute<T> scale = Compute<T>(1) / static_cast<Compute<T>>(w.taps());
+  [[maybe_unused]] const Compute<T> scale = Compute<T>(1) / static_cast<Compute<T>>(w.taps());
+  constexpr int64_t kManyTaps = 1024;  // sums of more keep their digits in float64 alone
+  [[maybe_unused]] const bool in_lanes = pools_in_lanes(w) && w.taps() <= kManyTaps;
   if constexpr (std::is_same_v<T, float>)
-    if (pools_in_lanes(w))
+    if (in_lanes)
       return for_each_plane(frame, x, w, [&](int64_t plane) {
         sum_pool_lanes(w, data + plane * w.image(), scale, out + plane * w.outputs());
       });
   if constexpr (kHalf<T>)
-    if (pools_in_lanes(w))
+    if (in_lanes)
       return for_each_wide_plane(frame, x, w, out, [&](const float* image, int64_t, float* results) {
         sum_pool_lanes(w, image, scale, results);
       });
   for_each_window(frame, x, w,
                   [&](int64_t plane, int64_t at, int64_t top, int64_t bottom, int64_t left, int64_t right) {
-                    Compute<T> sum(0);
+                    double sum = 0;
                     for (int64_t row = top; row < bottom; ++row)
                       for (int64_t column = left; column < right; ++column)
-                        sum += data[plane * w.image() + row * w.width + column];
-                    out[plane * w.outputs() + at] = T(sum * scale);
+                        sum += static_cast<double>(Compute<T>(data[plane * w.image() + row * w.width + column]));
+                    out[plane * w.outputs() + at] = T(static_cast<Compute<T>>(sum / static_cast<double>(w.taps())));
                   });
 }
 

@@ -29,10 +29,12 @@ bp_dtype accumulator_of(Reduction reduction, bp_dtype x, bp_dtype out) {
       break;
   }
   const bp_dtype_mask wide = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128) | BP_MASK_INTEGER | BP_MASK_BOOL;
+  // Each factor of a product costs half a unit, in whatever order they are multiplied.
+  const bool exact = reduction == Reduction::kProd;
   if (is(x, BP_MASK_COMPLEX) || is(out, BP_MASK_COMPLEX))
-    return is(x, wide) || is(out, BP_DTYPE_BIT(BP_COMPLEX128)) ? BP_COMPLEX128 : BP_COMPLEX64;
+    return exact || is(x, wide) || is(out, BP_DTYPE_BIT(BP_COMPLEX128)) ? BP_COMPLEX128 : BP_COMPLEX64;
   if (is(x, BP_MASK_FLOATING) || is(out, BP_MASK_FLOATING))
-    return is(x, wide) || is(out, BP_DTYPE_BIT(BP_FLOAT64)) ? BP_FLOAT64 : BP_FLOAT32;
+    return exact || is(x, wide) || is(out, BP_DTYPE_BIT(BP_FLOAT64)) ? BP_FLOAT64 : BP_FLOAT32;
   return BP_INT64;
 }
 

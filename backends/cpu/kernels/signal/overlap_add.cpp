@@ -1,5 +1,5 @@
 // overlap_add: windows added where they lie on an axis, parallel over what lies before it. Tensors are contiguous; half
-// floats are summed in float32.
+// floats are summed in float32, and many windows at one place in float64 (complex128).
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -26,13 +26,12 @@ void add_windows(const Overlap& o, const T* x, Sum* sums) {
   for (int64_t w = 0; w < o.windows; ++w)
     for (int64_t i = 0; i < o.inner; ++i, x += o.size) {
       Sum* at = sums + w * o.step * o.inner + i;
-      for (int64_t k = 0; k < o.size; ++k) add_to(at[k * o.dilation * o.inner], static_cast<Sum>(x[k]));
+      for (int64_t k = 0; k < o.size; ++k) add_to(at[k * o.dilation * o.inner], static_cast<Sum>(Compute<T>(x[k])));
     }
 }
 
-template <class T>
-void run(const bp_frame* frame, const Overlap& o, const T* x, T* out) {
-  using Sum = Compute<T>;
+template <class T, class Sum>
+void run_in(const bp_frame* frame, const Overlap& o, const T* x, T* out) {
   const int64_t count = o.length * o.inner, read = o.windows * o.inner * o.size;
   const auto range = [&](int64_t begin, int64_t end) {
     const Scratch<Sum> scratch(std::is_same_v<Sum, T> ? 0 : count);
@@ -43,13 +42,21 @@ void run(const bp_frame* frame, const Overlap& o, const T* x, T* out) {
       } else {
         std::fill_n(scratch.get(), count, Sum(0));
         add_windows(o, x + i * read, scratch.get());
-        std::transform(scratch.get(), scratch.get() + count, out + i * count, [](Sum v) { return T(v); });
+        std::transform(scratch.get(), scratch.get() + count, out + i * count,
+                       [](Sum v) { return T(static_cast<Compute<T>>(v)); });
       }
     }
   };
   const int64_t grain = std::max<int64_t>(kCheapGrain / std::max<int64_t>(read + count, 1), 1);
   if (o.outer <= grain) return range(0, o.outer);
   plugin::parallel_for(frame, 0, o.outer, grain, range);
+}
+
+template <class T>
+void run(const bp_frame* frame, const Overlap& o, const T* x, T* out) {
+  constexpr int64_t kFew = 64;  // windows at one place, whose sum loses less than two digits of a float32
+  if (std::min(o.windows, o.size) <= kFew) return run_in<T, Compute<T>>(frame, o, x, out);
+  run_in<T, Wide<T>>(frame, o, x, out);
 }
 
 // (Tensor x, Axis axis, Size size, Size step, Size dilation)

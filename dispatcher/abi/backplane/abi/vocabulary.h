@@ -17,6 +17,13 @@ static inline int bp_same_word(const char* a, const char* b) {
   return *a == *b;
 }
 
+/* Further bits of bp_formula.flags, of those that a host of an earlier minor may pass over (BP_HINTS_OF_16). */
+enum {
+  /* VJP, JVP, DECOMPOSE: float16 and bfloat16 among the tensors that it reads are cast to float32 before it runs, and
+   * its results to the dtypes that they must have after it. */
+  BP_FORMULA_WIDE = 1u << 12
+};
+
 /* ---- shape words ------------------------------------------------------------------------------- */
 
 /* X(function of the core, word, parameters, what batching needs: BP_BATCH_*). A letter per parameter: see
