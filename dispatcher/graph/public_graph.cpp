@@ -1,6 +1,7 @@
 // The public face of graphs.
 #include "backplane/graph.hpp"
 
+#include "graph/compare_traces.hpp"
 #include "graph/draws.hpp"
 #include "graph/executable.hpp"
 #include "graph/graph_body.hpp"
@@ -48,6 +49,22 @@ std::string Graph::refusal_of_sizes(std::span<const Tensor> inputs) const {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+std::string Graph::difference(const Graph& trace, std::span<const Tensor> inputs) const {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  const auto found = core::graph::difference(held(graph_), graph_->bind(shapes), held(trace.graph_));
+  if (!found) return "";
+  const std::string line = found->where.file + ":" + std::to_string(found->where.line);
+  return found->where.line == 0 ? found->what : found->what + " (" + line + ")";
+}
+
+int64_t Graph::size_at(int64_t expression, std::span<const Tensor> inputs) const {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  const std::vector<int64_t> symbols = held(graph_).bind(shapes);
+  return graph_->sizes.evaluate(core::graph::Dim(expression), symbols);
 }
 
 Graph Graph::at_sizes_of(std::span<const Tensor> inputs) const {

@@ -60,6 +60,16 @@ std::optional<Dim> SizeFit::fit(const std::vector<int64_t>& values) {
   return place->second;
 }
 
+void SizeFit::know(const std::vector<int64_t>& values, Dim expression) {
+  if (std::any_of(values.begin(), values.end(), [&](int64_t v) { return v != values[0]; })) known_[values] = expression;
+}
+
+Dim SizeFit::quotient_of(Dim numerator, int64_t divisor, const std::vector<int64_t>& values) {
+  const Dim made = graph_.quotient(numerator, divisor);
+  if (symbols_.size() < graph_.symbols().size()) add_symbol(values);
+  return made;
+}
+
 std::optional<Dim> SizeFit::find(const std::vector<int64_t>& values) {
   if (std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; }))
     return Dim(values[0]).is_number() ? std::optional(Dim(values[0])) : std::nullopt;

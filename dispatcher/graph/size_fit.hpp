@@ -20,6 +20,10 @@ class SizeFit {
   SizeFit(Graph& graph, std::span<const std::vector<int64_t>> choices);
   // `values`: one per choice.
   std::optional<Dim> fit(const std::vector<int64_t>& values);
+  // Numbers that vary so are this expression, which nobody has to look for.
+  void know(const std::vector<int64_t>& values, Dim expression);
+  // The quotient, whose values these are, as a symbol of the graph.
+  Dim quotient_of(Dim numerator, int64_t divisor, const std::vector<int64_t>& values);
 
  private:
   struct Product {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "graph/size_expressions.hpp"
 #include "graph/size_fit.hpp"
 #include "graph/sizes.hpp"
 #include "record/plain_value.hpp"
@@ -26,12 +27,14 @@ std::optional<int64_t> size_behind(double value, uint32_t dividend, bool root) {
 class Unification {
  public:
   Unification(std::span<const std::shared_ptr<const Graph>> traces, std::span<const NamedSize> named,
-              std::span<const std::vector<int64_t>> choices, bool within)
-      : traces_(traces), first_(*traces[0]), named_(named), choices_(choices), within_(within) {
+              std::span<const std::vector<int64_t>> choices, std::span<const std::span<const SizeUse>> uses,
+              bool within)
+      : traces_(traces), first_(*traces[0]), named_(named), choices_(choices), uses_(uses), within_(within) {
     for (size_t s = 0; s < named.size(); ++s)
       made_->add_symbol(named[s].name, within ? kNone : first_.inputs()[named[s].places[0].input].value,
                         named[s].places[0].axis, choices[0][s]);
     fit_.emplace(*made_, choices);
+    SizeExpressions(*made_, *fit_, uses);  // the fit knows them from now on
   }
 
   // Within another graph: the first trace where its sizes are numbers.
@@ -45,7 +48,7 @@ class Unification {
     for (size_t i = 0; i < first_.graphs.size(); ++i) {
       std::vector<std::shared_ptr<const Graph>> inner;
       for (const auto& trace : traces_) inner.push_back(trace->graphs[i]);
-      made_->graphs[i] = Unification(inner, named_, choices_, true).run_within();
+      made_->graphs[i] = Unification(inner, named_, choices_, uses_, true).run_within();
       uses_symbols_ = uses_symbols_ || !made_->graphs[i]->symbols().empty();
     }
     for (size_t i = 0; i < first_.draws.size(); ++i) {
@@ -198,6 +201,7 @@ class Unification {
   const Graph& first_;
   std::span<const NamedSize> named_;
   std::span<const std::vector<int64_t>> choices_;
+  std::span<const std::span<const SizeUse>> uses_;
   const bool within_;  // another graph
   std::shared_ptr<Graph> made_ = std::make_shared<Graph>();
   std::optional<SizeFit> fit_;
@@ -210,10 +214,11 @@ class Unification {
 
 std::variant<std::shared_ptr<Graph>, TraceDifference> unify(std::span<const std::shared_ptr<const Graph>> traces,
                                                             std::span<const NamedSize> named,
-                                                            std::span<const std::vector<int64_t>> choices) {
+                                                            std::span<const std::vector<int64_t>> choices,
+                                                            std::span<const std::span<const SizeUse>> uses) {
   try {
     for (const auto& trace : traces.subspan(1)) compare(*traces[0], {}, *trace);
-    return Unification(traces, named, choices, false).run();
+    return Unification(traces, named, choices, uses, false).run();
   } catch (Unlike& unlike) {
     return std::move(unlike.difference);
   }

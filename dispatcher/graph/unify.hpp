@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "backplane/size_uses.hpp"
 #include "graph/compare_traces.hpp"
 
 namespace backplane::core::graph {
@@ -24,9 +25,11 @@ struct NamedSize {
   std::vector<Place> places;  // one at least
 };
 
-// `choices`: the size of each name in each of the traces, of which the first is the example. All traces are compact.
+// `choices`: the size of each name in each of the traces, of which the first is the example; `uses`: what each did with
+// sizes, of one form. All traces are compact.
 std::variant<std::shared_ptr<Graph>, TraceDifference> unify(std::span<const std::shared_ptr<const Graph>> traces,
                                                             std::span<const NamedSize> named,
-                                                            std::span<const std::vector<int64_t>> choices);
+                                                            std::span<const std::vector<int64_t>> choices,
+                                                            std::span<const std::span<const SizeUse>> uses);
 
 }  // namespace backplane::core::graph

@@ -18,14 +18,15 @@ constexpr int64_t kLeastReach = 8, kMostReach = 64;  // beside the example, for 
 class Search : SizeRanges {
  public:
   Search(std::shared_ptr<const graph::Graph> first, std::span<const NamedSize> named, Sizes example,
-         const TraceAtSizes& trace)
-      : SizeRanges(std::move(first), named, std::move(example), trace) {}
+         const TraceAtSizes& trace, const SizeNotes& notes)
+      : SizeRanges(std::move(first), named, std::move(example), trace, notes) {}
 
-  GraphPointer run() {
+  GraphPointer run(SizeNotes* notes) {
     for (size_t i = 0; i < named_.size(); ++i) find_step(i);
     follow_leaders();
     find_graph();
     find_ranges();
+    relate_uses(notes);
     return std::move(graph_);
   }
 
@@ -151,8 +152,8 @@ class Search : SizeRanges {
 }  // namespace
 
 GraphPointer trace_dynamic(std::shared_ptr<const graph::Graph> first, std::span<const NamedSize> named,
-                           const std::vector<int64_t>& example, const TraceAtSizes& trace) {
-  return Search(std::move(first), named, example, trace).run();
+                           const std::vector<int64_t>& example, const TraceAtSizes& trace, SizeNotes* notes) {
+  return Search(std::move(first), named, example, trace, *notes).run(notes);
 }
 
 }  // namespace backplane::core

@@ -22,12 +22,15 @@ struct TraceOfSizes {
   std::shared_ptr<const graph::Graph> graph;
   std::string refusal;
   SourceLine line;  // where the function was, for a refusal
+  std::vector<SizeUse> uses;
 };
 using TraceAtSizes = std::function<TraceOfSizes(const std::vector<int64_t>&)>;
 
-// `example`: the sizes of `first`. Throws BP_ERROR_SHAPE naming a size that the function has to know.
+// `example`: the sizes of `first`, whose uses `notes` holds. Throws BP_ERROR_SHAPE naming a size that the function has
+// to know.
 std::shared_ptr<graph::Graph> trace_dynamic(std::shared_ptr<const graph::Graph> first,
                                             std::span<const graph::NamedSize> named,
-                                            const std::vector<int64_t>& example, const TraceAtSizes& trace);
+                                            const std::vector<int64_t>& example, const TraceAtSizes& trace,
+                                            SizeNotes* notes);
 
 }  // namespace backplane::core

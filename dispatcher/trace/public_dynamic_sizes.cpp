@@ -31,7 +31,8 @@ void check_name(const std::string& name) {
 }  // namespace
 
 Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
-                         GraphOptions options) {
+                         GraphOptions options, SizeNotes* notes) {
+  SizeNotes none;
   const graph::Graph& first = *traced.get();
   std::vector<graph::NamedSize> named;
   std::vector<int64_t> example;
@@ -56,9 +57,10 @@ Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynam
   }
   const TraceAtSizes at = [&](const std::vector<int64_t>& sizes) {
     TracedAt found = trace(sizes);
-    return TraceOfSizes{found.graph ? found.graph.get() : nullptr, std::move(found.refusal), std::move(found.line)};
+    return TraceOfSizes{found.graph ? found.graph.get() : nullptr, std::move(found.refusal), std::move(found.line),
+                        std::move(found.uses)};
   };
-  return Graph(trace_dynamic(traced.get(), named, example, at), std::move(options));
+  return Graph(trace_dynamic(traced.get(), named, example, at, notes ? notes : &none), std::move(options));
 }
 
 Graph make_graph(const Function& function, std::span<const Tensor> examples, std::span<const DynamicSize> dynamic) {
@@ -78,9 +80,9 @@ Graph make_graph(const Function& function, std::span<const Tensor> examples, std
     for (size_t s = 0; s < dynamic.size(); ++s)
       for (const auto& [input, axis] : dynamic[s].places) shapes[input][axis] = sizes[s];
     try {
-      return TracedAt{trace(), "", {}};
+      return TracedAt{trace(), "", {}, {}};
     } catch (const Error& error) {
-      return TracedAt{{}, error.what(), {}};
+      return TracedAt{{}, error.what(), {}, {}};
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "graph/size_expressions.hpp"
 #include "levels/level.hpp"
 
 namespace backplane::core {
@@ -15,6 +16,8 @@ constexpr int kNearProbes = 24;  // and beside the example, where sizes far from
 constexpr int64_t kBeside = 4;
 constexpr int64_t kShort = 64;  // steps of a range that is tried as a whole
 constexpr int kMostNarrowed = 30;
+
+graph::Location location_of(const SizeUse& use) { return {use.line.file, use.line.function, use.line.line}; }
 
 }  // namespace
 
@@ -212,6 +215,63 @@ void SizeRanges::find_equals() {
       if (!size) continue;
       if (auto why = wrong_at(with(with(i, *size), k, *size))) add(Relation::kNotEqual, symbol(i), symbol(k), *why);
     }
+}
+
+// ---- What the function's own code made of sizes
+
+void SizeRanges::relate_uses(SizeNotes* notes) {
+  const std::vector<SizeUse>& uses = known_.at(example_).uses;
+  if (uses.empty()) return;
+  std::vector<Sizes> tried{example_};
+  for (const auto& known : known_)
+    if (known.first != example_) tried.push_back(known.first);
+  std::erase_if(tried, [&](const Sizes& sizes) { return !is_allowed(sizes) || wrong_at(sizes); });
+  std::vector<std::vector<int64_t>> choices;
+  std::vector<std::span<const SizeUse>> runs;
+  for (const Sizes& sizes : tried) {
+    choices.push_back(graph::all_symbols(*graph_, sizes));
+    runs.emplace_back(known_.at(sizes).uses);
+  }
+  graph::SizeFit fit(*graph_, choices);
+  const graph::SizeExpressions expressions(*graph_, fit, runs);
+  std::vector<bool> is_operand(uses.size());
+  for (const SizeUse& use : uses)
+    for (const SizeUse::Operand& operand : {use.left, use.right})
+      if (operand.use != SizeUse::Operand::kNone) is_operand[operand.use] = true;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const SizeUse& use = uses[i];
+    const std::optional<Dim> own = expressions.of(i);
+    notes->expressions.push_back(own ? std::optional(own->code()) : std::nullopt);
+    if (use.kind == SizeUse::Kind::kFloat) continue;
+    const std::optional<Dim> left = expressions.of(use.left), right = expressions.of(use.right);
+    if (use.is_comparison() && left && right) {
+      relate(use, *left, *right);
+    } else if (own) {
+      // A number that is the same at all sizes so far may stand in the graph as it is.
+      const auto has_value = [&](const auto& run) { return run[i].value == use.value; };
+      if (!own->is_number() && !is_operand[i] && std::all_of(runs.begin(), runs.end(), has_value))
+        add(Relation::kEqual, *own, use.value, {"the function computes this of a size", location_of(use)});
+    } else if (notes->unknown.empty() &&
+               !(expressions.is_steady(use.left) && expressions.is_steady(use.right) && expressions.is_steady(i))) {
+      notes->unknown = (use.what.empty() ? "computes something of a size" : use.what) + " (" + use.line.file + ":" +
+                       std::to_string(use.line.line) + ")";
+    }
+  }
+}
+
+void SizeRanges::relate(const SizeUse& use, Dim left, Dim right) {
+  if (left.is_number() && right.is_number()) return;
+  const TraceDifference why{"the function compares sizes", location_of(use)};
+  using Kind = SizeUse::Kind;
+  if (use.kind == Kind::kEqual) return add(use.value ? Relation::kEqual : Relation::kNotEqual, left, right, why);
+  Dim least = use.value ? left : right, most = use.value ? right : left;
+  if ((use.kind == Kind::kLess) == (use.value != 0)) {  // strictly
+    if (most.is_number())
+      most = most.number() - 1;
+    else
+      least = graph_->sizes.add(least, 1);
+  }
+  add(Relation::kLessEqual, least, most, why);
 }
 
 std::optional<int64_t> SizeRanges::common_size(size_t i, size_t k) const {

@@ -20,6 +20,8 @@ class SizeRanges : protected SizeTraces {
  protected:
   using SizeTraces::SizeTraces;
   void find_ranges();
+  // What the function's own code made of sizes becomes constraints, as far as it is known at other sizes.
+  void relate_uses(SizeNotes* notes);
 
   bool is_far_ = false;  // the graph was made of sizes up to kFar
 
@@ -46,6 +48,7 @@ class SizeRanges : protected SizeTraces {
   void exclude(const Sizes& wrong);
   // Two sizes that the example tells apart are equal: is that a case of its own?
   void find_equals();
+  void relate(const SizeUse& use, Dim left, Dim right);
   // A size that both may have, by their steps.
   std::optional<int64_t> common_size(size_t i, size_t k) const;
   void add_equal(size_t i, size_t k);

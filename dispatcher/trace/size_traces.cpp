@@ -2,15 +2,16 @@
 
 #include <variant>
 
+#include "graph/size_expressions.hpp"
 #include "levels/level.hpp"
 
 namespace backplane::core {
 
 SizeTraces::SizeTraces(std::shared_ptr<const graph::Graph> first, std::span<const graph::NamedSize> named,
-                       Sizes example, const TraceAtSizes& trace)
+                       Sizes example, const TraceAtSizes& trace, const SizeNotes& notes)
     : named_(named), example_(std::move(example)), trace_(trace), step_(named.size(), 1), leader_(named.size()) {
   for (size_t i = 0; i < leader_.size(); ++i) leader_[i] = i;
-  known_[example_] = {std::move(first), "", {}};
+  known_[example_] = {std::move(first), "", {}, notes.uses};
 }
 
 const TraceOfSizes& SizeTraces::at(const Sizes& sizes) {
@@ -37,19 +38,22 @@ TraceDifference SizeTraces::refusal_of(const TraceOfSizes& trace) {
 std::optional<TraceDifference> SizeTraces::unlike(std::vector<Sizes> choices, GraphPointer* found) {
   choices.insert(choices.begin(), example_);
   std::vector<std::shared_ptr<const graph::Graph>> traces;
+  std::vector<std::span<const SizeUse>> uses;
   for (const Sizes& sizes : choices) {
     const TraceOfSizes& trace = at(sizes);
     if (!trace.graph) return said_at(sizes, refusal_of(trace));
     traces.push_back(trace.graph);
-    if (found || traces.size() == 1) continue;
+    uses.push_back(trace.uses);
+    if (traces.size() == 1) continue;
     try {
       graph::compare(*traces[0], {}, *trace.graph);
     } catch (const graph::Unlike& other) {
       return said_at(sizes, other.difference);
     }
+    if (auto other = graph::difference_of_uses(uses[0], trace.uses)) return said_at(sizes, std::move(*other));
   }
   if (!found) return {};
-  auto made = graph::unify(traces, named_, choices);
+  auto made = graph::unify(traces, named_, choices, uses);
   if (auto* why = std::get_if<TraceDifference>(&made)) return std::move(*why);
   *found = std::move(std::get<GraphPointer>(made));
   return {};
@@ -59,6 +63,7 @@ std::optional<TraceDifference> SizeTraces::wrong_at(const Sizes& sizes) {
   const TraceOfSizes& trace = at(sizes);
   if (!trace.graph) return said_at(sizes, refusal_of(trace));
   auto found = graph::difference(*graph_, graph::all_symbols(*graph_, sizes), *trace.graph);
+  if (!found) found = graph::difference_of_uses(known_.at(example_).uses, trace.uses);
   return found ? said_at(sizes, std::move(*found)) : found;
 }
 

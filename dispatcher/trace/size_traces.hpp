@@ -23,7 +23,7 @@ using Sizes = std::vector<int64_t>;  // one per name
 class SizeTraces {
  protected:
   SizeTraces(std::shared_ptr<const graph::Graph> first, std::span<const graph::NamedSize> named, Sizes example,
-             const TraceAtSizes& trace);
+             const TraceAtSizes& trace, const SizeNotes& notes);
 
   const TraceOfSizes& at(const Sizes& sizes);
   // The example with this size, and those that follow it, changed.

@@ -145,7 +145,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     for leaf in leaves:
         normalized_axis("associative_scan", axis, leaf.ndim)
     moved = [op.moveaxis(leaf, axis, 0) for leaf in leaves]
-    if len({leaf.shape[0] for leaf in moved}) != 1:
+    if len(_different(leaf.shape[0] for leaf in moved)) != 1:
         raise _core.ShapeError(f"associative_scan: the tensors have different sizes along axis {axis}")
 
     def combine(a, b):
@@ -249,13 +249,22 @@ def _check_structure(name, found, expected):
         )
 
 
+def _different(sizes):
+    """Each once, by comparisons: those of a dynamic size are followed, its hash is not."""
+    found = []
+    for size in sizes:
+        if size not in found:
+            found.append(size)
+    return found
+
+
 def _length(name, slices, length):
-    sizes = {x.shape[0] if x.ndim else None for x in slices} | ({length} if length is not None else set())
+    sizes = _different([x.shape[0] if x.ndim else None for x in slices] + ([] if length is None else [length]))
     if not sizes:
         raise _core.ShapeError(f"{name}: found neither tensors to go through nor a length. Fix: give length=")
     if len(sizes) != 1 or None in sizes:
         raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
-    found = sizes.pop()
+    found = sizes[0]
     if found < 0:
         raise _core.OutOfRangeError(f"{name}: argument length: found {found}, expected 0 or more")
     return found

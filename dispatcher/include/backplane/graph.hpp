@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backplane/graph_function.hpp"
+#include "backplane/size_uses.hpp"
 #include "backplane/transforms.hpp"
 
 namespace backplane {
@@ -27,13 +28,6 @@ class SharedResults;
 class Executable;
 }  // namespace graph
 }  // namespace core
-
-// Where in a program somebody called an op.
-struct SourceLine {
-  std::string file;
-  std::string function;
-  int32_t line = 0;
-};
 
 // How a graph is to be run.
 struct GraphOptions {
@@ -89,6 +83,10 @@ class BACKPLANE_API Graph {
   bool is_dynamic() const;
   // Where inputs of these sizes break a constraint: which, and why it is one. Empty: they do not.
   std::string refusal_of_sizes(std::span<const Tensor> inputs) const;
+  // In what a trace of the function, for inputs of these sizes, is not this graph. Empty: it is.
+  std::string difference(const Graph& trace, std::span<const Tensor> inputs) const;
+  // The number that an expression of its sizes (SizeNotes) has for inputs of these sizes.
+  int64_t size_at(int64_t expression, std::span<const Tensor> inputs) const;
   // The graph for inputs of these sizes, in which sizes are numbers; kept with this one.
   Graph at_sizes_of(std::span<const Tensor> inputs) const;
   // Who would run which node for inputs of these sizes, and how memory is reused. For people.
@@ -204,11 +202,12 @@ struct TracedAt {
   Graph graph;
   std::string refusal;
   SourceLine line;
+  std::vector<SizeUse> uses;
 };
 using TraceAt = std::function<TracedAt(std::span<const int64_t>)>;
 // The graph for all sizes of a function of which `traced` is one trace, and `trace` makes others. Throws
-// BP_ERROR_SHAPE naming a size that the function has to know.
+// BP_ERROR_SHAPE naming a size that the function has to know. `notes`: the uses of `traced`; the rest is filled in.
 BACKPLANE_API Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
-                                       GraphOptions options = {});
+                                       GraphOptions options = {}, SizeNotes* notes = nullptr);
 
 }  // namespace backplane

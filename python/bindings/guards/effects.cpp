@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/sizes/size_log.hpp"
 
 namespace backplane::python {
 namespace {
@@ -103,14 +105,94 @@ PyRef renewed(PyObject* value) {
   return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "(O)", value) : nullptr);
 }
 
-bool Effects::replay() const {
+namespace {
+
+bool holds_size(PyObject* object) {
+  for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); ++i)
+    if (holds_size(PyTuple_GET_ITEM(object, i))) return true;
+  return is_of_size(object);
+}
+
+// The object with numbers in place of sizes.
+PyRef with_numbers(PyObject* object, const std::function<PyRef(PyObject*)>& number) {
+  if (is_of_size(object)) return number(object);
+  if (!holds_size(object)) return PyRef::borrow(object);
+  PyRef made = PyRef::steal(PyTuple_New(PyTuple_GET_SIZE(object)));
+  for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(object); ++i) {
+    PyRef element = with_numbers(PyTuple_GET_ITEM(object, i), number);
+    if (!element) return {};
+    PyTuple_SET_ITEM(made.get(), i, element.release());
+  }
+  return made;
+}
+
+bool are_alike(PyObject* a, PyObject* b, const std::function<bool(PyObject*, PyObject*)>& same) {
+  if (is_of_size(a) && is_of_size(b)) return same(a, b);
+  if (same_value(a, b)) return true;
+  if (PyTuple_CheckExact(a) && PyTuple_CheckExact(b) && PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i)
+      if (!are_alike(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i), same)) return false;
+    return true;
+  }
+  const bool have_content = has_content(a) && has_content(b) && Py_TYPE(a) == Py_TYPE(b);
+  const int equal = have_content ? PyObject_RichCompareBool(a, b, Py_EQ) : 0;
+  forget_error();
+  return equal == 1;
+}
+
+void add_sizes(PyObject* object, std::vector<PyObject*>* sizes) {
+  if (is_size(object)) sizes->push_back(object);
+  for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); ++i)
+    add_sizes(PyTuple_GET_ITEM(object, i), sizes);
+}
+
+// May it lead to a size that add_sizes does not see?
+bool may_hide_sizes(PyObject* object, bool is_new) {
+  if (is_size_float(object)) return true;
+  if (PyTuple_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      if (may_hide_sizes(PyTuple_GET_ITEM(object, i), is_new)) return true;
+    return false;
+  }
+  return is_new && !is_plain_value(object);
+}
+
+}  // namespace
+
+bool Effects::find_sizes(std::vector<PyObject*>* sizes) const {
+  for (const Effect& effect : effects_) {
+    if (effect.keywords && PyDict_Check(effect.keywords.get()) && PyDict_GET_SIZE(effect.keywords.get()) > 0)
+      return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(effect.arguments.get()); ++i) {
+      PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
+      const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
+      if (may_hide_sizes(argument, is_new)) return false;
+      add_sizes(argument, sizes);
+    }
+  }
+  return true;
+}
+
+bool Effects::are_like(const Effects& other, const std::function<bool(PyObject*, PyObject*)>& same) const {
+  if (effects_.size() != other.effects_.size()) return false;
+  for (size_t i = 0; i < effects_.size(); ++i) {
+    const Effect &a = effects_[i], &b = other.effects_[i];
+    if (a.holder.get() != b.holder.get() || static_cast<bool>(a.function) != static_cast<bool>(b.function))
+      return false;
+    if (a.function && a.function.get() != b.function.get() && a.place != b.place) return false;
+    if (!are_alike(a.arguments.get(), b.arguments.get(), same)) return false;
+  }
+  return true;
+}
+
+bool Effects::replay(const std::function<PyRef(PyObject*)>& number) const {
   for (const Effect& effect : effects_) {
     const Py_ssize_t count = PyTuple_GET_SIZE(effect.arguments.get());
     PyRef arguments = PyRef::steal(PyTuple_New(count));
     for (Py_ssize_t i = 0; arguments && i < count; ++i) {
       PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
       const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
-      PyRef own = is_new ? renewed(argument) : PyRef::borrow(argument);
+      PyRef own = is_new && !holds_size(argument) ? renewed(argument) : with_numbers(argument, number);
       if (!own) return false;
       PyTuple_SET_ITEM(arguments.get(), i, own.release());
     }

@@ -8,6 +8,7 @@
 #include "bindings/guards/python_types.hpp"
 #include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -140,8 +141,9 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     at->second.object = code;
     at->second.is_library = is_library_file(file);
     at->second.is_opaque = is_opaque_code(file, text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
-    at->second.is_watched = !is_package_file(file) && !at->second.is_opaque;
-    if (at->second.is_watched && frame_stack_wants_depth()) {
+    at->second.is_package = is_package_file(file);
+    at->second.is_watched = !at->second.is_package && !at->second.is_opaque;
+    if (!at->second.is_opaque && frame_stack_wants_depth()) {
       const PyRef module = PyRef::steal(PyImport_ImportModule("backplane._stack_depths"));
       at->second.depths =
           PyRef::steal(module ? PyObject_CallMethod(module.get(), "stack_depths", "O", code.get()) : nullptr);
@@ -166,10 +168,11 @@ void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
 // The method of a class by which a call came here, whatever looked it up.
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
-  if (!code.is_watched) return;
-  const PyRef opcodes = PyRef::borrow(Py_True);
-  PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", opcodes.get());
+  if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
+  PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", Py_True);
   forget_error();
+  if (!code.is_watched) return;
+  const SizeLog::Use no_log(nullptr);
   const FrameStack stack = frame_stack(frame, -1);
   if (!stack.function || !PyFunction_Check(stack.function)) return;
   reads_.function(stack.function);
@@ -198,7 +201,7 @@ const Recorder::StandIn* Recorder::stand_in_of(PyObject* traced) const {
 
 void Recorder::note(PyFrameObject* frame) {
   Code& code = code_of(frame);
-  if (!code.is_watched) return;
+  if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
 #if PY_VERSION_HEX >= 0x030B0000
   const int offset = PyFrame_GetLasti(frame);
 #else
@@ -208,7 +211,11 @@ void Recorder::note(PyFrameObject* frame) {
   if (is_new) at->second = instruction_at(code.object.get(), offset);
   if (at->second.action == Action::kNone) return;
   const FrameStack stack = frame_stack(frame, depth_of(code, offset));
-  if (stack.end) note(frame, code, at->second, stack);
+  if (stack.end && code.is_watched) {
+    const SizeLog::Use no_log(nullptr);
+    note(frame, code, at->second, stack);
+  }
+  if (stack.end && SizeLog::current()) note_sizes(at->second, stack);
   forget_error();
 }
 

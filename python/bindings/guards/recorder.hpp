@@ -55,7 +55,7 @@ class Recorder {
  private:
   struct Code {
     PyRef object;
-    bool is_watched = false, is_library = false, is_opaque = false;
+    bool is_watched = false, is_library = false, is_opaque = false, is_package = false;
     std::unordered_map<int, Instruction> instructions;
     PyRef depths;  // of the stack, by offset; none: the frame knows
   };
@@ -78,6 +78,7 @@ class Recorder {
   void note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction);
   void note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords, const Reads::Storing& at);
   void note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at);
+  void note_sizes(const Instruction& instruction, const FrameStack& stack) const;
   void note_class_pattern(const FrameStack& stack, int count);
   void note_truth(PyObject* object);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);

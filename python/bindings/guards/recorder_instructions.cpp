@@ -284,7 +284,9 @@ void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at)
   const auto is_value = [](PyObject* object) {
     return is_plain_value(object) && object != Py_None && !PyBool_Check(object) && object != Py_Ellipsis;
   };
-  if (!at.by_library && is_value(a) && is_value(b) && Py_TYPE(a) == Py_TYPE(b))
+  const bool are_alike =
+      Py_TYPE(a) == Py_TYPE(b) || (PyLong_Check(a) && PyLong_Check(b)) || (PyFloat_Check(a) && PyFloat_Check(b));
+  if (!at.by_library && is_value(a) && is_value(b) && are_alike)
     return reads_.refuse("compares two numbers or strings by identity", at);
   if (a != b && (reads_.is_copy(a) || reads_.is_copy(b)))
     return reads_.refuse("compares a container among its arguments by identity, of which it was given a copy,", at);

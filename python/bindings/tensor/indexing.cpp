@@ -6,6 +6,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/index_plan.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -290,6 +291,7 @@ Py_ssize_t length(PyObject* self) {
     raise(BP_ERROR_TYPE, "len: a tensor of no dimensions has no length");
     return -1;
   }
+  note_length(self);
   return static_cast<Py_ssize_t>(tensor->dl.shape[0]);
 }
 

@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -53,6 +54,7 @@ PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
 PyObject* tensor_iter(PyObject* self) {
   if (handle_of(self)->dl.ndim == 0)
     return raise(BP_ERROR_TYPE, "iter: a tensor of no dimensions has no elements to iterate over");
+  note_length(self);
   return PySeqIter_New(self);
 }
 
@@ -98,7 +100,7 @@ void track_tensor(PyObject* object) noexcept {
 }
 
 bool add_tensor_type(PyObject* module) {
-  if (!add_count_type()) return false;
+  if (!add_count_type() || !add_size_types()) return false;
   std::vector<PyType_Slot> slots = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                                     {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                                     {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},

@@ -101,15 +101,22 @@ bool warn_of_traces(const CompileOptions& options, const std::string& name, cons
                           name.c_str(), options.n_traces, why.c_str()) == 0;
 }
 
+// Keeps it, at the price of the one that was longest unused.
+void keep(const CompileOptions& options, std::shared_ptr<TracedCall> traced, const std::string& name) {
+  options.kept.insert(options.kept.begin(), std::move(traced));
+  if (options.kept.size() <= kKeptCalls) return;
+  options.kept.pop_back();
+  log_line(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
+           " are kept");
+}
+
 std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInputs& inputs) {
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic);
-  // A size beyond the limits of the graph for all others, at which the function does something of its own.
-  const bool beyond = std::any_of(options.kept.begin(), options.kept.end(),
-                                  [](const auto& kept) { return kept->graph().is_dynamic(); });
-  if (!traced && beyond && PyErr_ExceptionMatches(PyExc_Exception)) {
+  bool is_of_this_size = false;  // the function does something of its own there
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic, &is_of_this_size);
+  if (!traced && is_of_this_size && PyErr_ExceptionMatches(PyExc_Exception)) {
     log_line(name + ": traced for this size alone: " + taken_error());
     traced = TracedCall::trace(inputs, options.run);
   }
@@ -126,13 +133,31 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
     log_line(name + ": traced for this call alone: " + traced->why_unkept());
     return traced;
   }
-  options.kept.insert(options.kept.begin(), traced);
-  if (options.kept.size() > kKeptCalls) {
-    options.kept.pop_back();
-    log_line(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
-             " are kept");
-  }
+  keep(options, traced, name);
   return traced;
+}
+
+// The function runs at sizes of which nobody knows what it does there: the kept graph where that is the same, else its
+// own. nullptr: a Python error. `has_run`: what the function stores has been stored.
+std::shared_ptr<TracedCall> run_at_sizes(const CompileOptions& options, const CallInputs& inputs,
+                                         std::shared_ptr<TracedCall> kept, bool* has_run) {
+  const std::string name = name_of(inputs.call.function), why = kept->why_run_at_sizes();
+  std::shared_ptr<TracedCall> own = TracedCall::trace_at_sizes(inputs, options.run);
+  *has_run = true;
+  if (!own) return nullptr;
+  if (kept->accept_sizes(inputs, *own)) {
+    own->take_back_effects();
+    *has_run = false;
+    log_line(name + ": ran once at new sizes, since it " + why);
+    return kept;
+  }
+  if (!own->why_unkept().empty() || own->uses_transformed()) {
+    log_line(name + ": traced for this call alone: " + own->why_unkept());
+    return own;
+  }
+  log_line(name + ": traced for this size alone, since it " + why);
+  keep(options, own, name);
+  return own;
 }
 
 // Is there an argument for each donated position? By name or by position: what came by name is not donated.
@@ -164,9 +189,10 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
   if (!inputs.read()) return nullptr;
   std::shared_ptr<TracedCall> traced = find_kept(options, inputs);
   bool has_run = false;  // the function, for this call
-  if (!traced && !PyErr_Occurred()) {
-    has_run = true;
-    traced = trace(options, inputs);
+  const bool is_at_new_sizes = traced && traced->has_to_run_at(inputs);
+  if (is_at_new_sizes || (!traced && !PyErr_Occurred())) {
+    has_run = !is_at_new_sizes;
+    traced = is_at_new_sizes ? run_at_sizes(options, inputs, traced, &has_run) : trace(options, inputs);
     if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
   }
   if (!traced) return nullptr;
@@ -182,7 +208,7 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
     return call_itself(call);
   }
   PyRef result = PyRef::steal(is_plain ? traced->run(inputs) : traced->run_transformed(inputs));
-  if (result && !has_run && !traced->repeat_effects()) return nullptr;
+  if (result && !has_run && !traced->repeat_effects(inputs)) return nullptr;
   return result.release();
 }
 

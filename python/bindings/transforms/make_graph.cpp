@@ -71,7 +71,7 @@ py::object call_graph_object(const GraphObject& self, const py::args& args, cons
   if (fits < 0) throw py::error_already_set();
   if (fits == 0) throw Error(BP_ERROR_VALUE, "graph: the call is not one like that which was traced: " + why);
   PyObject* result = self.call->run(inputs);
-  if (!result || !self.call->repeat_effects()) throw py::error_already_set();
+  if (!result || !self.call->repeat_effects(inputs)) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
 }
 

@@ -129,8 +129,8 @@ PyRef is_known_container(const Recorder& recorder) {
 }
 
 // `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
-bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, const Recorder& recorder,
-                             std::vector<Tensor>* results, const char* name) {
+bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, bool all_are_outputs,
+                             const Recorder& recorder, std::vector<Tensor>* results, const char* name) {
   Leaves leaves;
   const PyRef known_containers = all_are_outputs ? PyRef{} : is_known_container(recorder);
   if (!flatten_tree(returned, known_containers.get(), &leaves, &result_)) return false;
@@ -145,7 +145,9 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, bool all
       results->push_back(tensor_of(leaf));
     } else if (!is_tensor(leaf) || (!is_transformed(tensor_of(leaf)) && recorder.reads().was_read(leaf))) {
       if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
-      result.constant = leaves[i];
+      result.constant = plain_number(leaf);
+      if (log && is_size(leaf) && !all_are_outputs && log->use_of(leaf) != SizeUse::Operand::kNone)
+        result.size = log->use_of(leaf);
     } else if (input != entered.end() && returns_input(static_cast<size_t>(input - entered.begin()))) {
       result.input = static_cast<size_t>(input - entered.begin());
     } else {
@@ -193,7 +195,7 @@ GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOption
   return made;
 }
 
-PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder) {
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log) {
   const TransformCall& call = inputs.call;
   for (size_t i = 0; i < statics_.size(); ++i)
     if (statics_[i]) recorder.reads().name(statics_[i].get(), "static argument " + leaf_name(i), true);
@@ -204,7 +206,11 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
     recorder.reads().name_copy(array.at(inputs.trees.entries[i].position), arguments_[i].name);
   const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
   const bool records = grad_enabled();
-  PyObject* returned = array.call(call.function, call.n_args, call.keywords);
+  PyObject* returned = nullptr;
+  {
+    const SizeLog::Use noting(log ? log : SizeLog::current());
+    returned = array.call(call.function, call.n_args, call.keywords);
+  }
   if (grad_mode_is_read) grad_mode_ = grad_mode;
   grad_mode_is_read |= outer_read;
   recorder.stop();
@@ -220,8 +226,9 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
 }
 
 std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, const RunOptions& options,
-                                                   const Shapes& shapes) {
+                                                   const Shapes& shapes, bool notes_sizes) {
   const TransformCall& call = inputs.call;
+  SizeLog log;
   auto traced = std::make_shared<TracedCall>();
   traced->keep_inputs(inputs);
   traced->default_device_ = default_device();
@@ -261,9 +268,10 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   for (size_t k = 0; k < entered.size(); ++k)
     recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
-    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder));
+    const SizeLog* noted = notes_sizes ? &log : nullptr;
+    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder, notes_sizes ? &log : nullptr));
     if (!returned ||
-        !traced->keep_result(returned.get(), entered, !options.guards_variables, recorder, &results, call.name))
+        !traced->keep_result(returned.get(), entered, noted, !options.guards_variables, recorder, &results, call.name))
       return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
@@ -275,6 +283,8 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   for (Result& result : traced->results_) result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
   failure.recorder = nullptr;
+  if (notes_sizes && !traced->find_stored_sizes(log)) return nullptr;
+  traced->uses_ = log.take_uses();
   return traced;
 }
 
@@ -376,6 +386,7 @@ PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& 
   InlineVector<PyObject*, 8> leaves;
   for (const Result& result : results_) {
     PyRef leaf = result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
+                 : result.size    ? number_of(*result.size, inputs)
                  : result.input   ? inputs.trees.leaves[inputs.places[*result.input]]
                  : result.same_as ? PyRef::borrow(leaves[*result.same_as])
                  : result.is_new  ? renewed(result.constant.get())
@@ -385,6 +396,19 @@ PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& 
     owned.push_back(std::move(leaf));
   }
   return unflatten_tree(result_, leaves.data());
+}
+
+PyRef TracedCall::number_of(uint32_t use, const CallInputs& inputs) const {
+  if (!graph_.is_dynamic()) return PyRef::steal(PyLong_FromLongLong(uses_[use].value));
+  const int64_t number = graph_.size_at(*notes_.expressions[use], {inputs.tensors.data(), inputs.tensors.size()});
+  return PyRef::steal(PyLong_FromLongLong(number));
+}
+
+bool TracedCall::repeat_effects(const CallInputs& inputs) const {
+  return effects_.replay([&](PyObject* size) {
+    const auto stored = stored_sizes_.find(size);
+    return stored == stored_sizes_.end() ? plain_number(size) : number_of(stored->second, inputs);
+  });
 }
 
 bool TracedCall::wants_tape() const {

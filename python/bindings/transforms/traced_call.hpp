@@ -8,9 +8,12 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <unordered_map>
 
 #include "backplane/graph.hpp"
 #include "bindings/guards/recorder.hpp"
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
 
@@ -45,8 +48,11 @@ class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
   // `dynamic`: names of sizes for which the graph is to hold whatever they are; the function then runs some ten times.
+  // `is_of_this_size`: true where it was traced, but no graph holds for others.
   static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const RunOptions& options = {},
-                                           const DynamicSpec* dynamic = nullptr);
+                                           const DynamicSpec* dynamic = nullptr, bool* is_of_this_size = nullptr);
+  // Of these sizes alone, with notes of what the function makes of them.
+  static std::shared_ptr<TracedCall> trace_at_sizes(const CallInputs& inputs, const RunOptions& options);
   size_t trace_count() const noexcept { return n_traces_; }
 
   const Graph& graph() const noexcept { return graph_; }
@@ -62,9 +68,15 @@ class TracedCall {
   PyObject* run(const CallInputs& inputs) const;
   // What the function stored outside of itself: again, for a call that did not run it (false: a Python error), or taken
   // back, for a call that will run it once more.
-  bool repeat_effects() const { return effects_.replay(); }
+  bool repeat_effects(const CallInputs& inputs) const;
   void take_back_effects() { effects_.take_back(); }
   const std::string& why_unkept() const noexcept { return unkept_; }
+  // Of a graph for any size: what the function does of which nobody knows what it gives at other sizes, so that the
+  // function is run at each one before the graph is. Empty: nothing.
+  const std::string& why_run_at_sizes() const noexcept { return unknown_; }
+  bool has_to_run_at(const CallInputs& inputs) const;
+  // `own`: of these inputs alone. True: the graph is right at their sizes, from now on without another run.
+  bool accept_sizes(const CallInputs& inputs, TracedCall& own);
   // Where a transform is active or the tape follows: its derivatives and batches are graphs, made when first needed.
   PyObject* run_transformed(const CallInputs& inputs);
   // Why that would not be what the function does, and it has to be called itself; empty: it is.
@@ -90,16 +102,20 @@ class TracedCall {
   };
   using Shapes = std::vector<std::vector<int64_t>>;  // of the inputs
   static std::shared_ptr<TracedCall> trace_once(const CallInputs& inputs, const RunOptions& options,
-                                                const Shapes& shapes);
+                                                const Shapes& shapes, bool notes_sizes);
   bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
+  bool check_uses(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
+  bool find_stored_sizes(const SizeLog& log);
+  std::vector<int64_t> sizes_of(const CallInputs& inputs) const;
+  PyRef number_of(uint32_t use, const CallInputs& inputs) const;
   void keep_inputs(const CallInputs& inputs);
-  bool keep_result(PyObject* returned, const Leaves& entered, bool all_are_outputs, const Recorder& recorder,
-                   std::vector<Tensor>* results, const char* name);
+  bool keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, bool all_are_outputs,
+                   const Recorder& recorder, std::vector<Tensor>* results, const char* name);
   bool left_settings(bool records) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
-  PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log);
   std::string leaf_name(size_t leaf) const;
   GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
@@ -127,12 +143,19 @@ class TracedCall {
     std::optional<size_t> input;    // the caller's own tensor
     std::optional<size_t> same_as;  // another leaf
     PyRef constant;
-    bool is_new = false;  // each call gets a constant of its own
+    bool is_new = false;           // each call gets a constant of its own
+    std::optional<uint32_t> size;  // the constant is this use of a size
   };
   std::vector<Result> results_;
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
   size_t n_traces_ = 1;
+  std::vector<SizeUse> uses_;
+  std::unordered_map<PyObject*, uint32_t> stored_sizes_;  // among the effects, which hold them
+  bool hides_sizes_ = false;                              // in objects that it stores
+  SizeNotes notes_;                                       // of a graph for any size
+  std::string unknown_;
+  mutable std::set<std::vector<int64_t>> right_sizes_, wrong_sizes_;  // where the function was run
   mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take
   bp_device default_device_{};             // where the function made tensors of no other device
   bp_dtype default_float_ = BP_FLOAT32;    // of which dtype its floats without another were

@@ -1,0 +1,82 @@
+// Sizes of traced tensors as numbers of Python that note what is done with them.
+//
+// While a function is traced for any size, `x.shape` gives numbers of a subclass of int. Arithmetic gives more of them
+// (floating ones are of a subclass of float), a comparison notes its outcome, and whatever else looks at the value is
+// noted as a use that nobody can follow. The list of the run's uses (backplane/size_uses.hpp) tells at which other
+// sizes the run would have been the same. All functions need the interpreter lock.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backplane/size_uses.hpp"
+#include "bindings/interpreter/py_ref.hpp"
+
+namespace backplane::python {
+
+extern PyTypeObject *g_size_type, *g_size_float_type;
+bool add_size_types();
+
+inline bool is_size(PyObject* object) noexcept { return Py_TYPE(object) == g_size_type; }
+inline bool is_size_float(PyObject* object) noexcept { return Py_TYPE(object) == g_size_float_type; }
+inline bool is_of_size(PyObject* object) noexcept { return is_size(object) || is_size_float(object); }
+// The int or float with this value that nobody follows; the object itself where it is none of ours.
+PyRef plain_number(PyObject* object);
+
+class SizeLog {
+ public:
+  using Kind = SizeUse::Kind;
+  using Operand = SizeUse::Operand;
+
+  SizeLog() = default;
+  ~SizeLog();
+  SizeLog(const SizeLog&) = delete;
+
+  // The log of this thread; nullptr: none, or it is not to note anything now.
+  static SizeLog* current() noexcept { return current_; }
+
+  // While it lives, this log is the thread's; nullptr: none is.
+  class Use {
+   public:
+    explicit Use(SizeLog* log) noexcept : outer_(current_) { current_ = log; }
+    ~Use() { current_ = outer_; }
+    Use(const Use&) = delete;
+
+   private:
+    SizeLog* outer_;
+  };
+
+  // A size of a tensor. New reference, or NULL with an error.
+  PyObject* read(int64_t value);
+  // `result`, which is taken over, as the number that this gives.
+  PyObject* number(Kind kind, Operand left, Operand right, PyObject* result);
+  PyObject* floating(Operand of, PyObject* result);
+  // float(size), or a root of it: 0 where the size is 0, and nowhere else.
+  PyObject* converted(Operand of, double value);
+  void compare(Kind kind, Operand left, Operand right, bool outcome);
+  // A use that nobody can follow: "calls hash() of a size".
+  void lose(const std::string& what, PyObject* of, PyObject* also = nullptr);
+  // A number of Python; of one of this log, its use.
+  Operand operand(PyObject* object) const;
+  // Which use made it; Operand::kNone: none of this log.
+  uint32_t use_of(PyObject* object) const { return operand(object).use; }
+  const SizeUse& use(uint32_t index) const { return uses_[index]; }
+  std::vector<SizeUse> take_uses() { return std::move(uses_); }
+
+ private:
+  PyObject* add(SizeUse use, PyObject* object);
+  static thread_local constinit SizeLog* current_;
+  std::vector<SizeUse> uses_;
+  std::unordered_map<PyObject*, uint32_t> known_;
+  std::vector<PyRef> held_;
+};
+
+// The number of rows of a tensor is handed to code that does not follow it.
+void note_length(PyObject* tensor);
+
+// What the interpreter is to call in place of a function that would lose sight of a size: float, int, math.sqrt, len,
+// type. Borrowed; NULL: `callable` does not, or its argument is no size.
+PyObject* size_function(PyObject* callable, PyObject* argument);
+
+}  // namespace backplane::python
