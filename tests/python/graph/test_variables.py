@@ -87,13 +87,14 @@ def test_a_variable_of_an_enclosing_function_is_seen():
     assert "variable inner: found 4.0, had 3.0" in bp.compile_log()[-1]
 
 
-def test_what_the_trace_changes_itself_is_no_guard():
+def test_what_the_function_stores_it_stores_at_each_call():
+    global counter
     del notes[:]
-    compiled = bp.compile(noting)
+    counter, compiled = 0, bp.compile(noting)
     for _ in range(3):
         compiled(X)
         compiled(X[:2])
-    assert len(notes) == 2
+    assert counter == 6 and notes == [(3,), (2,)] * 3
 
 
 def test_attributes_of_the_names_of_globals_are_no_guard():

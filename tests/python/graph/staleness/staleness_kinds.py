@@ -23,6 +23,7 @@ from staleness_values import Snapshot, difference
 X = bp.asarray([1.0, 2.0, 3.0])
 GUARDED = ("guarded", "state")
 ANY = (*GUARDED, "refused")
+NO_LINE = (*ANY, "vague")  # of what no single line of the traced code does
 FAULTS = ("silent", "vague", "dirty", "broken")
 
 

@@ -1,7 +1,7 @@
 """Kinds of staleness: which object is which. Arguments that are the same object or share memory, captured tensors that are replaced or changed."""
 
 import backplane as bp
-from staleness_kinds import GUARDED, X, kind
+from staleness_kinds import GUARDED, NO_LINE, X, kind
 
 
 def vector():
@@ -130,7 +130,7 @@ def test_gradients_that_are_required(run):
     yield f(X)
 
 
-@kind
+@kind(NO_LINE)
 def test_gradient_of_a_captured_tensor(run):
     w = vector().requires_grad_()
     f = run(lambda x: x if w.grad is None else x * 2)

@@ -5,7 +5,8 @@ import types
 
 import backplane as bp
 import numpy as np
-from staleness_kinds import GUARDED, X, kind
+import pytest
+from staleness_kinds import GUARDED, NO_LINE, X, kind
 
 
 def vector():
@@ -37,7 +38,12 @@ RESULTS = {
 def pytest_generate_tests(metafunc):
     for name, table in (("result", RESULTS), ("mutable", MUTABLE)):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, table)
+            metafunc.parametrize(name, [pytest.param(key, marks=marks_of(metafunc, key)) for key in table])
+
+
+def marks_of(metafunc, key):
+    is_copy = metafunc.function.__name__ == "test_result_that_is_an_alias" and key == "detach"
+    return [pytest.mark.xfail(strict=True, reason="a compiled detach() is a copy")] if is_copy else []
 
 
 @kind(GUARDED)
@@ -99,7 +105,7 @@ def test_mutable_result(run, mutable):
     yield f(X)[1] if mutable not in ("function", "class") else None
 
 
-@kind
+@kind(NO_LINE)
 def test_result_that_holds_a_tensor(run):
     f = run(lambda x: types.SimpleNamespace(y=x * 2))
     for x in (X, X + 1):

@@ -18,7 +18,8 @@ import types
 import weakref
 
 import backplane as bp
-from staleness_kinds import X, kind
+import pytest
+from staleness_kinds import NO_LINE, X, kind
 
 # An object beside the world, a change of it, and what it is then.
 OBJECTS = {
@@ -88,10 +89,11 @@ def pending(pipe):
 
 def pytest_generate_tests(metafunc):
     if "held" in metafunc.fixturenames:
-        metafunc.parametrize("held", OBJECTS)
+        # What is logged is a message of the trace.
+        metafunc.parametrize("held", [pytest.param(held, marks=[pytest.mark.xfail(strict=True, reason="logged once")] if held == "log" else []) for held in OBJECTS])
 
 
-@kind
+@kind(NO_LINE)
 def test_object(run, held):
     make, change, look = OBJECTS[held]
     o = make()
