@@ -4,7 +4,7 @@
 
 namespace backplane::python {
 
-// An argument by keyword is one as any other: the functions that are told of single ones take none.
+// An argument by keyword is one as any other: functions of one argument take none by keyword.
 void Recorder::note_sizes(const Instruction& instruction, const FrameStack& stack) const {
   PyObject *top = stack.count > 0 ? stack.end[-1] : nullptr, *second = stack.count > 1 ? stack.end[-2] : nullptr;
   switch (instruction.action) {
