@@ -27,6 +27,8 @@ struct Backends {
 };
 constinit Backends backends;
 constinit std::atomic<Device*> started_devices{nullptr};
+constinit std::atomic<uint64_t> default_device_id{~uint64_t{0}};
+thread_local constinit std::optional<bp_device> device_of_thread;
 
 // Of a device that lacks a dtype, results are looked at as well, which the fast path does not do.
 bp_dtype_mask plain_dtypes_of(const Device& device) {
@@ -372,28 +374,22 @@ std::vector<DeviceInfo> devices() {
   return infos;
 }
 
-namespace {
-std::atomic<uint64_t> default_device_id{~uint64_t{0}};
-thread_local constinit std::optional<bp_device> device_of_thread;
-}  // namespace
-
 void check_device(bp_device device) { device_at(device); }
-
 std::optional<bp_device> set_thread_default_device(std::optional<bp_device> device) noexcept {
-  return std::exchange(device_of_thread, device);
+  return std::exchange(core::device_of_thread, device);
 }
 
 bp_device default_device() {
-  if (device_of_thread) return *device_of_thread;
-  uint64_t id = default_device_id.load(std::memory_order_relaxed);
+  if (core::device_of_thread) return *core::device_of_thread;
+  uint64_t id = core::default_device_id.load(std::memory_order_relaxed);
   if (id == ~uint64_t{0}) return id_of(host_device());
   return {static_cast<uint32_t>(id >> 32), static_cast<int32_t>(id)};
 }
 
 void set_default_device(bp_device device) {
   device_at(device);
-  default_device_id.store(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal),
-                          std::memory_order_relaxed);
+  core::default_device_id.store(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal),
+                                std::memory_order_relaxed);
 }
 
 void synchronize(bp_device device) {

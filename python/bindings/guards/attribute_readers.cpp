@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "bindings/guards/object_contents.hpp"
-#include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

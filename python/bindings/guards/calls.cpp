@@ -6,8 +6,8 @@
 
 #include "bindings/guards/attribute_readers.hpp"
 #include "bindings/guards/changing_calls.hpp"
-#include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

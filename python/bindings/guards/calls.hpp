@@ -1,4 +1,4 @@
-// What a call of a function of C reads and changes, told from its name and its arguments: the interpreter shows no
+// What a call of a function of C reads and changes, as its name and its arguments say: the interpreter shows no
 // instructions of it.
 //
 // Calls of Python functions show themselves when they run. All functions need the interpreter lock.

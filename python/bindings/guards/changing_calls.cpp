@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "bindings/guards/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 
 namespace backplane::python {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 
 namespace backplane::python {
 namespace {

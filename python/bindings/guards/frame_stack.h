@@ -1,6 +1,6 @@
 /* The operands of the instruction that a frame of Python is about to execute.
  *
- * A trace function of CPython is told the frame and the instruction, not the values that the instruction takes; those
+ * A trace function of CPython gets the frame and the instruction, not the values that the instruction takes; those
  * lie on the frame's value stack, whose place differs between the interpreter's versions. Everything is borrowed and
  * good until the trace function returns. Needs the interpreter lock. C, since the interpreter's own headers are.
  */
@@ -25,8 +25,8 @@ typedef struct {
 
 /* Does frame_stack want the stack's depth? Interpreters from 3.12 on do not keep it for trace functions. */
 int frame_stack_wants_depth(void);
-/* Inside a trace function, for the frame that it was called with. `depth`: values on the stack, where that is wanted; -1:
- * unknown. */
+/* Inside a trace function, for the frame that it was called with. `depth`: values on the stack, where that is wanted;
+ * -1: unknown. */
 FrameStack frame_stack(PyFrameObject* frame, int depth);
 /* The name of the cell with this number in LOAD_DEREF; a new reference, or NULL. */
 PyObject* cell_name(PyObject* code, int number);

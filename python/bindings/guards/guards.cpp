@@ -7,9 +7,9 @@
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
 #include "bindings/guards/object_contents.hpp"
-#include "bindings/guards/python_types.hpp"
 #include "bindings/guards/static_values.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 

@@ -4,9 +4,9 @@
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/guards/object_contents.hpp"
-#include "bindings/guards/python_types.hpp"
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

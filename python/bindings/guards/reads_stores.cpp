@@ -1,7 +1,7 @@
 // What code stores: notes of what was there, so that it can be taken back, and of what is to be done again.
-#include "bindings/guards/python_types.hpp"
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

@@ -5,9 +5,9 @@
 
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
-#include "bindings/guards/python_types.hpp"
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -128,7 +128,7 @@ int Recorder::on_event(PyObject* self, PyFrameObject* frame, int what, PyObject*
       return -1;
     }
   }
-  // A tool that did not ask for instructions is not told of them.
+  // A tool that did not ask for instructions gets none.
   const bool is_ours = what == PyTrace_OPCODE && recorder->outer_ != on_event;
   return is_ours ? 0 : recorder->forward(frame, what, argument);
 }

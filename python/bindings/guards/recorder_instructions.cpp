@@ -1,12 +1,12 @@
-// What each instruction reads, stores or does, told from its operands.
+// What each instruction reads, stores or does, as its operands say.
 #include <utility>
 
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
-#include "bindings/guards/python_types.hpp"
 #include "bindings/guards/recorder.hpp"
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 

@@ -3,7 +3,8 @@
 #include <bit>
 
 #include "backplane/transforms.hpp"
-#include "bindings/guards/user_line.hpp"
+#include "bindings/interpreter/user_line.hpp"
+#include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -76,11 +77,28 @@ void SizeLog::lose(const std::string& what, PyObject* of, PyObject* also) {
   add({Kind::kOther, operand(of), also ? operand(also) : Operand{}, 0, what, {}}, nullptr);
 }
 
-void note_length(PyObject* tensor) {
+namespace {
+
+bool notes_now(PyObject* tensor) { return SizeLog::current() && is_transformed(BorrowedTensor(tensor).get()); }
+
+PyObject* read_now(int64_t value) { return SizeLog::current()->read(value); }
+
+void lose_value(int64_t value, const char* what) {
   SizeLog* log = SizeLog::current();
-  if (!log || !is_transformed(BorrowedTensor(tensor).get())) return;
-  if (const PyRef rows = PyRef::steal(log->read(handle_of(tensor)->dl.shape[0])))
-    log->lose("counts the rows of a tensor", rows.get());
+  if (const PyRef size = PyRef::steal(log->read(value))) log->lose(what, size.get());
 }
+
+void lose_strides(PyObject* tensor) {
+  const DLTensor& dl = handle_of(tensor)->dl;
+  int64_t count = 1;
+  for (int32_t i = 0; i < dl.ndim; ++i) count *= dl.shape[i];
+  lose_value(count, "reads strides");
+}
+
+void lose_length(PyObject* tensor) { lose_value(handle_of(tensor)->dl.shape[0], "counts the rows of a tensor"); }
+
+}  // namespace
+
+void set_size_hook() { g_size_hook = {notes_now, read_now, lose_strides, lose_length}; }
 
 }  // namespace backplane::python

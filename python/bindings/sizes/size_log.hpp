@@ -16,7 +16,7 @@
 namespace backplane::python {
 
 extern PyTypeObject *g_size_type, *g_size_float_type;
-bool add_size_types();
+bool add_size_types();  // and sets the hook
 
 inline bool is_size(PyObject* object) noexcept { return Py_TYPE(object) == g_size_type; }
 inline bool is_size_float(PyObject* object) noexcept { return Py_TYPE(object) == g_size_float_type; }
@@ -72,8 +72,8 @@ class SizeLog {
   std::vector<PyRef> held_;
 };
 
-// The number of rows of a tensor is handed to code that does not follow it.
-void note_length(PyObject* tensor);
+// Sizes of traced tensors are read through this folder from now on.
+void set_size_hook();
 
 // What the interpreter is to call in place of a function that would lose sight of a size: float, int, math.sqrt, len,
 // type. Borrowed; NULL: `callable` does not, or its argument is no size.

@@ -343,34 +343,6 @@ PyType_Slot float_slots[] = {
 PyType_Spec int_spec = {"backplane.Size", 0, 0, Py_TPFLAGS_DEFAULT, int_slots};
 PyType_Spec float_spec = {"backplane.SizeFloat", 0, 0, Py_TPFLAGS_DEFAULT, float_slots};
 
-// ---- Functions that the interpreter calls in place of others
-
-PyObject* float_of(PyObject*, PyObject* number) {
-  SizeLog* log = SizeLog::current();
-  if (!log || !is_size(number)) return is_size_float(number) ? Py_NewRef(number) : PyNumber_Float(number);
-  const double value = PyLong_AsDouble(number);
-  return value == -1.0 && PyErr_Occurred() ? nullptr : log->converted(log->operand(number), value);
-}
-PyObject* int_of(PyObject*, PyObject* number) { return is_size(number) ? Py_NewRef(number) : PyNumber_Long(number); }
-PyObject* root_of(PyObject*, PyObject* number) {
-  SizeLog* log = SizeLog::current();
-  const double value = is_size(number) ? PyLong_AsDouble(number) : PyFloat_AS_DOUBLE(number);
-  if (value == -1.0 && PyErr_Occurred()) return nullptr;
-  if (value < 0) return PyErr_SetString(PyExc_ValueError, "math domain error"), nullptr;
-  if (is_size(number) && log) log->compare(Kind::kLess, log->operand(number), {}, false);
-  if (is_size_float(number) && log) lose("the root of a number", number);
-  return log ? log->converted(log->operand(number), std::sqrt(value)) : PyFloat_FromDouble(std::sqrt(value));
-}
-PyObject* length_of(PyObject*, PyObject* tensor) {
-  SizeLog* log = SizeLog::current();
-  const bp_tensor* handle = handle_of(tensor);
-  if (!log || handle->dl.ndim == 0) return PyLong_FromSsize_t(PyObject_Size(tensor));
-  return log->read(handle->dl.shape[0]);
-}
-PyObject* type_of(PyObject*, PyObject* number) { return class_of(number, nullptr); }
-
-PyObject* function_of(PyMethodDef* definition) { return PyCFunction_New(definition, nullptr); }
-
 PyTypeObject* derived(PyType_Spec* spec, PyTypeObject* base) {
   const PyRef bases = PyRef::steal(PyTuple_Pack(1, base));
   return bases ? reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(spec, bases.get())) : nullptr;
@@ -381,32 +353,8 @@ PyTypeObject* derived(PyType_Spec* spec, PyTypeObject* base) {
 bool add_size_types() {
   g_size_type = derived(&int_spec, &PyLong_Type);
   g_size_float_type = derived(&float_spec, &PyFloat_Type);
+  set_size_hook();
   return g_size_type && g_size_float_type;
-}
-
-PyObject* size_function(PyObject* callable, PyObject* argument) {
-  static PyMethodDef definitions[] = {{"float", float_of, METH_O, nullptr},
-                                      {"int", int_of, METH_O, nullptr},
-                                      {"sqrt", root_of, METH_O, nullptr},
-                                      {"len", length_of, METH_O, nullptr},
-                                      {"type", type_of, METH_O, nullptr}};
-  static PyObject* functions[] = {function_of(&definitions[0]), function_of(&definitions[1]),
-                                  function_of(&definitions[2]), function_of(&definitions[3]),
-                                  function_of(&definitions[4])};
-  static PyObject *const root = PyRef::steal(PyImport_ImportModule("math")).release(),
-                         *const builtins = PyRef::steal(PyImport_ImportModule("builtins")).release();
-  static PyObject *const sqrt = root ? PyObject_GetAttrString(root, "sqrt") : nullptr, *const length =
-                                                                                           builtins
-                                                                                               ? PyObject_GetAttrString(
-                                                                                                     builtins, "len")
-                                                                                               : nullptr;
-  if (callable == length) return is_tensor(argument) && is_transformed(tensor_of(argument)) ? functions[3] : nullptr;
-  if (!is_of_size(argument)) return nullptr;
-  if (callable == reinterpret_cast<PyObject*>(&PyFloat_Type)) return functions[0];
-  if (callable == reinterpret_cast<PyObject*>(&PyLong_Type)) return functions[1];
-  if (callable == sqrt) return functions[2];
-  if (callable == reinterpret_cast<PyObject*>(&PyType_Type)) return functions[4];
-  return nullptr;
 }
 
 }  // namespace backplane::python

@@ -5,8 +5,8 @@
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/declared.hpp"
-#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
@@ -31,19 +31,12 @@ int64_t element_count(const bp_tensor* tensor) {
   return count;
 }
 
-// The log that sizes of this tensor are to be noted in; nullptr: none.
-SizeLog* log_of(PyObject* self) {
-  SizeLog* log = SizeLog::current();
-  return log && is_transformed(BorrowedTensor(self).get()) ? log : nullptr;
-}
-
 PyObject* get_shape(PyObject* self, void*) {
   const DLTensor& dl = handle_of(self)->dl;
-  SizeLog* log = log_of(self);
-  if (!log) return shape_tuple(dl.shape, dl.ndim);
+  if (!notes_sizes(self)) return shape_tuple(dl.shape, dl.ndim);
   PyRef tuple = PyRef::steal(PyTuple_New(dl.ndim));
   for (int32_t i = 0; tuple && i < dl.ndim; ++i) {
-    PyObject* size = log->read(dl.shape[i]);
+    PyObject* size = g_size_hook.read(dl.shape[i]);
     if (!size) return nullptr;
     PyTuple_SET_ITEM(tuple.get(), i, size);
   }
@@ -53,8 +46,7 @@ PyObject* get_strides(PyObject* self, void*) {
   const bp_tensor* tensor = handle_of(self);
   int64_t bytes[64];  // as many axes as a tensor may have
   for (int32_t i = 0; i < tensor->dl.ndim; ++i) bytes[i] = tensor->dl.strides[i] * dtype_size(tensor->dtype);
-  if (SizeLog* log = log_of(self))
-    if (const PyRef size = PyRef::steal(log->read(element_count(tensor)))) log->lose("reads strides", size.get());
+  if (notes_sizes(self)) g_size_hook.lose_strides(self);
   return shape_tuple(bytes, tensor->dl.ndim);
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
@@ -78,13 +70,13 @@ PyType_Slot count_slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_count)},
 PyType_Spec count_spec = {"backplane.ElementCount", 0, 0, Py_TPFLAGS_DEFAULT, count_slots};
 
 PyObject* get_size(PyObject* self, void*) {
-  if (SizeLog* log = log_of(self)) return log->read(element_count(handle_of(self)));
+  if (notes_sizes(self)) return g_size_hook.read(element_count(handle_of(self)));
   const PyRef count = PyRef::steal(PyLong_FromLongLong(element_count(handle_of(self))));
   return count ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_count_type), count.get()) : nullptr;
 }
 PyObject* get_nbytes(PyObject* self, void*) {
   const uint64_t bytes = handle_of(self)->nbytes;
-  if (SizeLog* log = log_of(self)) return log->read(static_cast<int64_t>(bytes));
+  if (notes_sizes(self)) return g_size_hook.read(static_cast<int64_t>(bytes));
   return PyLong_FromUnsignedLongLong(bytes);
 }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(handle_of(self)->dtype)); }

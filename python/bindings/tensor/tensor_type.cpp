@@ -4,8 +4,8 @@
 
 #include <structmember.h>
 
-#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/owned_objects.hpp"
+#include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
 namespace backplane::python {
@@ -100,7 +100,7 @@ void track_tensor(PyObject* object) noexcept {
 }
 
 bool add_tensor_type(PyObject* module) {
-  if (!add_count_type() || !add_size_types()) return false;
+  if (!add_count_type()) return false;
   std::vector<PyType_Slot> slots = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                                     {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                                     {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},

@@ -3,8 +3,8 @@
 
 #include "backplane/graph.hpp"
 #include "backplane/operand.hpp"
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/transforms/traced_call.hpp"

@@ -1,7 +1,7 @@
 #include "bindings/transforms/graph_members.hpp"
 
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 

@@ -7,9 +7,9 @@
 #include "backplane/device.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/static_values.hpp"
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/context_settings.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/transforms/python_function.hpp"
@@ -37,21 +37,7 @@ std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& ent
   return named.empty() ? InputTrees::root(entry) : named;
 }
 
-// A result that is no tensor is given again as it is: one that leads to a tensor of the trace would have no value, and
-// one that is used up by who reads it would be empty.
-bool check_static_result(PyObject* leaf, const std::string& path, const char* name) {
-  if (PyIter_Check(leaf)) return raise_leaf(name, path, leaf, "tensors, in a tuple or a list");
-  if (!leads_to_traced(leaf)) return true;
-  return raise_leaf(name, path, leaf,
-                    "tensors in containers that are taken apart: those that an object holds have no value once the "
-                    "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
-}
-
 }  // namespace
-
-// The caller's own tensor is the result, as where the function is not traced. An array of another library became a
-// tensor, which is a new one.
-bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
 
 // Has the function set, and left, what holds for later calls too? Then that is as it was again.
 bool TracedCall::left_settings(bool records) const {
@@ -112,56 +98,6 @@ void TracedCall::keep_inputs(const CallInputs& inputs) {
     input_names_.push_back(input_name(inputs, inputs.places[k]));
     input_is_tensor_.push_back(is_tensor(inputs.trees.leaves[inputs.places[k]].get()));
   }
-}
-
-// A container that was there before is given as it is: a callable that tells so. It lives as long as the recorder.
-PyRef is_known_container(const Recorder& recorder) {
-  static PyMethodDef definition = {
-      "is_known",
-      [](PyObject* self, PyObject* object) -> PyObject* {
-        const auto* known = static_cast<const Recorder*>(PyCapsule_GetPointer(self, nullptr));
-        return PyBool_FromLong(is_container(object) && known->reads().was_read(object) &&
-                               !known->reads().is_copy(object) && !leads_to_traced(object));
-      },
-      METH_O, nullptr};
-  const PyRef self = PyRef::steal(PyCapsule_New(const_cast<Recorder*>(&recorder), nullptr, nullptr));
-  return PyRef::steal(self ? PyCFunction_New(&definition, self.get()) : nullptr);
-}
-
-// `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
-bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, bool all_are_outputs,
-                             const Recorder& recorder, std::vector<Tensor>* results, const char* name) {
-  Leaves leaves;
-  const PyRef known_containers = all_are_outputs ? PyRef{} : is_known_container(recorder);
-  if (!flatten_tree(returned, known_containers.get(), &leaves, &result_)) return false;
-  std::unordered_map<PyObject*, size_t> known;  // a result that is there already; held by `leaves`
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    PyObject* leaf = leaves[i].get();
-    const auto is_it = [&](const PyRef& one) { return one.get() == leaf; };
-    const auto input = std::find_if(entered.begin(), entered.end(), is_it);
-    Result result;
-    if (is_tensor(leaf) && all_are_outputs) {
-      result.output = results->size();
-      results->push_back(tensor_of(leaf));
-    } else if (!is_tensor(leaf) || (!is_transformed(tensor_of(leaf)) && recorder.reads().was_read(leaf))) {
-      if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
-      result.constant = plain_number(leaf);
-      if (log && is_size(leaf) && !all_are_outputs && log->use_of(leaf) != SizeUse::Operand::kNone)
-        result.size = log->use_of(leaf);
-    } else if (input != entered.end() && returns_input(static_cast<size_t>(input - entered.begin()))) {
-      result.input = static_cast<size_t>(input - entered.begin());
-    } else {
-      const auto [at, is_new] = known.try_emplace(leaf, i);
-      if (is_new) {
-        result.output = results->size();
-        results->push_back(tensor_of(leaf));
-      } else {
-        result.same_as = at->second;
-      }
-    }
-    results_.push_back(std::move(result));
-  }
-  return true;
 }
 
 // A Generator that nobody else holds was made inside the function, which will make it again.
@@ -378,30 +314,6 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
   if (!guards_.fit_leaves([&](size_t i) { return inputs.trees.leaves[i].get(); }, why)) return 0;
   const int guarded = guards_.fit(why);
   return guarded == 1 ? same_tensors(inputs, why) : guarded;
-}
-
-PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& inputs) const {
-  if (result_.is_leaf() && results_[0].output) return wrap_tensor(std::move(tensors[0]));
-  Leaves owned;
-  InlineVector<PyObject*, 8> leaves;
-  for (const Result& result : results_) {
-    PyRef leaf = result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
-                 : result.size    ? number_of(*result.size, inputs)
-                 : result.input   ? inputs.trees.leaves[inputs.places[*result.input]]
-                 : result.same_as ? PyRef::borrow(leaves[*result.same_as])
-                 : result.is_new  ? renewed(result.constant.get())
-                                  : result.constant;
-    if (!leaf) return nullptr;
-    leaves.push_back(leaf.get());
-    owned.push_back(std::move(leaf));
-  }
-  return unflatten_tree(result_, leaves.data());
-}
-
-PyRef TracedCall::number_of(uint32_t use, const CallInputs& inputs) const {
-  if (!graph_.is_dynamic()) return PyRef::steal(PyLong_FromLongLong(uses_[use].value));
-  const int64_t number = graph_.size_at(*notes_.expressions[use], {inputs.tensors.data(), inputs.tensors.size()});
-  return PyRef::steal(PyLong_FromLongLong(number));
 }
 
 bool TracedCall::repeat_effects(const CallInputs& inputs) const {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "bindings/guards/static_values.hpp"
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/traced_call.hpp"
 

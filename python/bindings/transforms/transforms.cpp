@@ -1,7 +1,7 @@
 // The transforms as functions of the module, with their documentation: the contract that a Python user reads.
-#include "bindings/guards/user_line.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 

@@ -393,14 +393,3 @@ def test_a_plan_that_finds_no_memory_raises():
         with pytest.raises(MemoryError):
             huge(bp.ones((4,)))
     assert bp.compile(lambda x: bp.ones((4,)).sum() + x)(bp.ones((4,))).tolist() == [5, 5, 5, 5]
-
-
-def test_options_alone_make_a_decorator():
-    @bp.compile(dynamic={"x": {0: "n"}}, donate=())
-    def double(x):
-        return x * 2
-
-    assert double(bp.ones(3)).tolist() == [2, 2, 2] and double(bp.ones(5)).shape == (5,)
-    assert sum("double: traced" in line for line in bp.compile_log()[-2:]) == 1
-    with pytest.raises(TypeError, match="nope"):
-        bp.compile(nope=1)(lambda x: x)

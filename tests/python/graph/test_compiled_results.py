@@ -153,3 +153,14 @@ def test_a_donated_position_is_one_of_the_call():
     assert both(bp.ones(2), y=bp.ones(2)).tolist() == [2, 2]
     with pytest.raises(bp.ArgumentTypeError, match="found 1, but .* has 1 argument"):
         both(bp.ones(2))
+
+
+def test_options_alone_make_a_decorator():
+    @bp.compile(dynamic={"x": {0: "n"}}, donate=())
+    def double(x):
+        return x * 2
+
+    assert double(bp.ones(3)).tolist() == [2, 2, 2] and double(bp.ones(5)).shape == (5,)
+    assert sum("double: traced" in line for line in bp.compile_log()[-2:]) == 1
+    with pytest.raises(TypeError, match="nope"):
+        bp.compile(nope=1)(lambda x: x)

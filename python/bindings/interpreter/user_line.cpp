@@ -1,4 +1,4 @@
-#include "bindings/guards/user_line.hpp"
+#include "bindings/interpreter/user_line.hpp"
 
 #include <frameobject.h>
 

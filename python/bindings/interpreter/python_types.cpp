@@ -1,4 +1,4 @@
-#include "bindings/guards/python_types.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
