@@ -128,7 +128,7 @@ std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dt
   const bool takes = takes_outs(entry);
   if (takes) variants.push_back({"out", inputs, {.as_sampled = false, .outs = "packed"}, true});
   if (takes) variants.push_back({"strided out", inputs, {.as_sampled = false, .outs = "strided"}, true});
-  if (rank_of(inputs) > 0)
+  if (rank_of(inputs) > 0 && !entry.exempt("layout"))
     for (const char* layout : {"strided", "transposed", "offset", "backward"})
       variants.push_back({layout, inputs, {.layout = layout}, true});
   if (entry.has("elementwise")) add_elementwise(entry, inputs, dtype, variants);

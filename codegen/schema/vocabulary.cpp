@@ -88,11 +88,11 @@ bool is_reserved_name(std::string_view name) {
 }
 
 const std::vector<std::string_view>& laws() {
-  static const std::vector<std::string_view> words = {"gradient",  "second_order",  "forward", "vmap",   "vmap_grad",
-                                                      "grad_vmap", "jvp_grad",      "reverse", "trace",  "meta",
-                                                      "decompose", "decompose_vjp", "inplace", "out",    "zeros",
-                                                      "alias",     "export",        "dtypes",  "native", "device",
-                                                      "numpy",     "zero_size",     "errors",  "layout", "half"};
+  static const std::vector<std::string_view> words = {
+      "gradient",  "second_order", "forward", "vmap",      "vmap_grad",     "grad_vmap", "jvp_grad",
+      "reverse",   "trace",        "meta",    "decompose", "decompose_vjp", "inplace",   "out",
+      "zeros",     "alias",        "export",  "dtypes",    "native",        "device",    "numpy",
+      "zero_size", "errors",       "layout",  "half",      "edges"};
   return words;
 }
 

@@ -300,7 +300,9 @@ void bitcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   const int64_t from = item_size(x), to = kItemSize[dtype];
   BP_CHECK(dtype != BP_BOOL || x.dtype == BP_BOOL, DTYPE, op.name, ": argument '", in.name(1),
            "': found bool, whose elements are 0 or 1 alone. Fix: compare with 0, which gives bools");
-  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.dl.data) + x.dl.byte_offset);
+  // Elsewhere than on the host the base may be a handle; allocations there are aligned.
+  const uintptr_t base = x.dl.device.device_type == kDLCPU ? reinterpret_cast<uintptr_t>(x.dl.data) : 0;
+  const auto address = static_cast<int64_t>(base + x.dl.byte_offset);
   BP_CHECK(address % to == 0, VALUE, op.name, ": argument '", in.name(0),
            "' begins at an address that is not a multiple of ", to, ", the size of ", kDtypeNames[dtype],
            ". Fix: copy it first");

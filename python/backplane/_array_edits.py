@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import itertools
 
 from . import _core
@@ -85,6 +84,8 @@ def delete(x: Tensor, obj: int | slice | Sequence[int] | Tensor, axis: int | Non
     keep = bytearray(b"\1") * size
     for place in places:
         keep[place] = 0
+    import array  # needed seldom, and slow to import
+
     kept = array.array("q", itertools.compress(range(size), keep))
     return op.take(x, _core.asarray(kept, dtype=_core.int64, device=x.device), axis=axis)
 

@@ -252,7 +252,7 @@ TEST(BatchLevel, ACapturedTensorRefusesABatchedWrite) {
             },
             {x}, {0});
       },
-      {"vmap", "make the tensor inside"});
+      {"vmap", "copy(x) or x.clone()"});
 }
 
 // ---- errors ----

