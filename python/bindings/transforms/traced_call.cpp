@@ -187,6 +187,8 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     array.replace(entry.position, std::move(argument));
   }
   std::vector<Tensor> results;
+  // What waits to be raised would be lost in the callbacks of the collector, which the recorder runs.
+  if (Py_MakePendingCalls() < 0) return nullptr;
   Recorder recorder(call.name);
   struct AfterFailure {
     Recorder* recorder;
