@@ -40,8 +40,11 @@ bool is_python_descriptor(PyObject* descriptor) noexcept {
 }
 
 PyObject* viewed_dict(PyObject* object) noexcept {
+  struct View {  // the interpreter's, which it no longer declares from 3.13 on
+    PyObject_HEAD PyObject* dict;
+  };
   const bool is_view = PyDictKeys_Check(object) || PyDictValues_Check(object) || PyDictItems_Check(object);
-  return is_view ? reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(object)->dv_dict) : nullptr;
+  return is_view ? reinterpret_cast<View*>(object)->dict : nullptr;
 }
 
 bool is_super(PyObject* object) noexcept { return PyObject_TypeCheck(object, &PySuper_Type); }
