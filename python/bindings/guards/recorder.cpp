@@ -171,7 +171,13 @@ void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
   if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
+  has_entered_ = true;
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", Py_True);
+#if PY_VERSION_HEX >= 0x030D0000
+  // 3.13 looks at it where a frame's own trace function is set, which is not called for a function of C.
+  const PyRef trace = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace"));
+  if (trace && trace.get() == Py_None) PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace", Py_False);
+#endif
   forget_error();
   if (!code.is_watched) return;
   const SizeLog::Use no_log(nullptr);
@@ -202,6 +208,7 @@ const Recorder::StandIn* Recorder::stand_in_of(PyObject* traced) const {
 }
 
 void Recorder::note(PyFrameObject* frame) {
+  has_seen_ = true;
   Code& code = code_of(frame);
   if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
 #if PY_VERSION_HEX >= 0x030B0000
@@ -264,6 +271,7 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> r
     return false;
   }
   if (!reads_.close({made_, used, reads, transform_, guards_variables}, guards, unkept)) return false;
+  if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions
   if (is_blind_) *unkept = "its code could not be watched while it ran";
   if (PyDict_GET_SIZE(PyImport_GetModuleDict()) != n_modules_ && has_imported())
     *unkept = "it imported a module while it ran";

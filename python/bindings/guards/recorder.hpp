@@ -102,6 +102,7 @@ class Recorder {
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;
+  bool has_entered_ = false, has_seen_ = false;  // code that is watched; an instruction
   bool had_collector_ = false, is_blind_ = false, is_running_ = false;
   Recorder* outer_recorder_ = nullptr;
 };
