@@ -35,7 +35,6 @@ class Effects {
     enum Of : uint8_t { kAttribute, kEntry, kCell, kContent, kContext } of;
   };
 
-  bool is_empty() const { return effects_.empty(); }
   void add(Effect effect) { effects_.push_back(std::move(effect)); }
   void add(Before before) { before_.push_back(std::move(before)); }
   std::vector<Effect>& all() { return effects_; }

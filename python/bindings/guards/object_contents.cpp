@@ -55,44 +55,6 @@ bool is_buffer(PyObject* object) {
   return PyByteArray_Check(object) || std::string_view(Py_TYPE(object)->tp_name) == "array.array";
 }
 
-PyRef attributes_of(PyObject* object) {
-  if (!is_instance(object)) return {};
-  PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  forget_error();
-  return dict && PyDict_Check(dict.get()) ? dict : PyRef{};
-}
-
-PyRef slots_of(PyObject* object) {
-  if (!is_instance(object)) return {};
-  PyRef found;
-  const PyRef mro = PyRef::borrow(Py_TYPE(object)->tp_mro);
-  for (Py_ssize_t k = 0; mro && k < PyTuple_GET_SIZE(mro.get()); ++k) {
-    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), k));
-    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
-    PyObject *name = nullptr, *descriptor = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &descriptor);) {
-      if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) continue;
-      if (!found) found = PyRef::steal(PyDict_New());
-      const PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, name));
-      if (found && value) PyDict_SetItem(found.get(), name, value.get());
-      forget_error();
-    }
-  }
-  return found;
-}
-
-PyRef copied_attributes(PyObject* object) {
-  PyRef copy = slots_of(object);
-  if (const PyRef dict = attributes_of(object)) {
-    if (copy)
-      PyDict_Update(copy.get(), dict.get());
-    else
-      copy = PyRef::steal(PyDict_Copy(dict.get()));
-  }
-  forget_error();
-  return copy;
-}
-
 PyRef copied_elements(PyObject* object) {
   PyRef copy;
   if (PyDict_Check(object)) {
@@ -106,23 +68,6 @@ PyRef copied_elements(PyObject* object) {
   }
   forget_error();
   return copy;
-}
-
-PyRef snapshot_of(PyObject* object) {
-  PyRef elements = copied_elements(object);
-  return elements ? elements : copied_attributes(object);
-}
-
-bool hold_the_same(PyObject* list, PyObject* other) {
-  const auto item = [](PyObject* of) { return PySequence_Fast_ITEMS(of); };
-  return PyList_GET_SIZE(list) == PyList_GET_SIZE(other) &&
-         std::equal(item(list), item(list) + PyList_GET_SIZE(list), item(other));
-}
-
-PyRef bytes_of_buffer(PyObject* object) {
-  PyRef bytes = PyRef::steal(is_buffer(object) ? PyBytes_FromObject(object) : nullptr);
-  forget_error();
-  return bytes;
 }
 
 bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>& wanted) {

@@ -1,4 +1,4 @@
-// What objects of Python hold: their attributes and elements, copies of these, and whether a tensor is among them.
+// What objects of Python hold: their elements, copies of these, and whether a tensor is among them.
 //
 // All functions need the interpreter lock, and leave no Python error.
 #pragma once
@@ -17,21 +17,8 @@ bool is_container(PyObject* object);
 // A bytearray, or an array of the module array.
 bool is_buffer(PyObject* object);
 
-// The dict of an instance of a class that Python code made; empty for everything else.
-PyRef attributes_of(PyObject* object);
-// A new dict of what such an instance has in __slots__; empty where its classes have none.
-PyRef slots_of(PyObject* object);
-
-// A new dict of all attributes of such an instance, in __slots__ too; empty for everything else.
-PyRef copied_attributes(PyObject* object);
 // A new list of the elements of a list, tuple, set or deque, a dict's copy as a dict; empty for everything else.
 PyRef copied_elements(PyObject* object);
-// Its elements where it is a container, else its attributes.
-PyRef snapshot_of(PyObject* object);
-// Do two lists hold the same objects?
-bool hold_the_same(PyObject* list, PyObject* other);
-// The bytes of a buffer; empty for everything else.
-PyRef bytes_of_buffer(PyObject* object);
 
 // Does `wanted` hold for the object, or a tensor that it leads to? Looked at is what the garbage collector sees of it:
 // elements, attributes, variables of functions and generators; not modules and classes.

@@ -136,10 +136,15 @@ void Reads::entry(PyObject* dict, PyObject* key) {
   if (is_changed(dict)) return content(dict);
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (!value && PyErr_Occurred()) return forget_error();  // a key that has no hash
+  Place& own = place_of_dict(dict);
+  if (is_first(own, key)) note(own, key, value);
+}
+
+Reads::Place& Reads::place_of_dict(PyObject* dict) {
   const auto owner = owner_of_dict_.find(dict);
   Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
   if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
-  if (is_first(own, key)) note(own, key, value);
+  return own;
 }
 
 void Reads::set_owner(Guard& guard, PyObject* owner) {

@@ -102,6 +102,7 @@ class Reads {
     bool is_read = false;     // kContent, kBytes: all of it
   };
   Place& place(Guard::Kind kind, PyObject* holder);
+  Place& place_of_dict(PyObject* dict);  // its entries, or the attributes of its owner
   bool is_first(Place& place, PyObject* key);
   static void set_owner(Guard& guard, PyObject* owner);
   void note(Place& place, PyObject* key, PyObject* value);

@@ -75,9 +75,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
 void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing) {
   PyRef had = PyRef::borrow(PyDict_GetItemWithError(dict, key));
   if (PyErr_Occurred()) return forget_error();  // a key that has no hash: the instruction fails
-  const auto owner = owner_of_dict_.find(dict);
-  Place& own = place(owner == owner_of_dict_.end() ? Guard::kEntries : Guard::kAttributes, dict);
-  if (owner != owner_of_dict_.end()) set_owner(own.guard, owner->second.get());
+  Place& own = place_of_dict(dict);
   is_first(own, key);
   const std::string where = place_of(own.guard, key);
   store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);

@@ -32,8 +32,6 @@ class Recorder {
   void note_function(PyObject* function);
 
   void stop();
-  // Could nothing be seen, as inside a debugger's own call, or was another trace function set meanwhile?
-  bool is_blind() const { return is_blind_; }
   // False: a Python error, of what the code did that no graph can repeat.
   bool close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables, Guards* guards,
              std::string* unkept);
@@ -103,7 +101,8 @@ class Recorder {
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;
   bool has_entered_ = false, has_seen_ = false;  // code that is watched; an instruction
-  bool had_collector_ = false, is_blind_ = false, is_running_ = false;
+  bool had_collector_ = false, is_running_ = false;
+  bool is_blind_ = false;  // nothing is seen, as inside a debugger's own call, or another trace function was set
   Recorder* outer_recorder_ = nullptr;
 };
 
