@@ -5,14 +5,22 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "backplane/plugin.hpp"
-#include "device.hpp"
 #include "dtypes.hpp"
 
 namespace sim {
+
+// Bytes of device memory that a call reads or writes.
+struct Touch {
+  const void* block;
+  uint64_t offset;
+  uint64_t size;
+  bool writes;
+};
 
 struct Operand {
   char* data = nullptr;
@@ -61,17 +69,20 @@ class Call {
   // The frame's loop with its operands. Numbers are stored in the compute dtype; that of argument 0 in `first`, where
   // one is given.
   Loop loop(bp_dtype first = BP_DTYPE_NONE) const;
-  void record(Queue::Work work) const;
+  void record(std::function<void()> work) const;
 
  private:
-  Backend& backend() const { return *static_cast<Backend*>(frame_.context); }
-  Operand operand(const bp_tensor& tensor) const;
-  void add_tensor(Loop& loop, const bp_tensor& tensor) const;
+  // The device's side, in call_device.cpp: where its threads see the bytes, and the offsets that it takes.
+  char* resolve(const Touch& touch) const;
+  uint64_t alignment() const;
+  Operand operand(const bp_tensor& tensor, bool writes) const;
+  void add_tensor(Loop& loop, const bp_tensor& tensor, bool writes) const;
   void add_number(Loop& loop, bp_dtype dtype, const bp_value& number) const;
 
   const bp_frame& frame_;
   std::span<const bp_value> args_;
   std::span<bp_value> outs_;
+  mutable std::vector<Touch> touched_;  // by the operands so far
 };
 
 // A row of the dispatch table, less what all rows of a backend share.
