@@ -188,6 +188,7 @@ void Scheduler::execute(Queue& queue, Item& item, Guard& lock) {
   Device& device = queue.device;
   if (item.kind == Item::Kind::kCallback) {
     known_.raise(queue.id, item.seq - 1);
+    queue.reported = std::max(queue.reported, std::min(queue.completed(), queue.flushed));
     running_ = running_ == &queue ? nullptr : running_;  // it may take long, and others need not wait for it
     advance();
     lock.unlock();
