@@ -20,18 +20,19 @@ HWY_INLINE hn::Vec<D> constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-// g out (1 - out), of the output.
+// g out (1 - out), of the output. 1 - out is exact near 1, where out - out^2 cancels on processors without FMA.
 struct SigmoidGrad {
   template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V call(D, V g, V out) {
-    return hn::Mul(g, hn::NegMulAdd(out, out, out));
+  static HWY_INLINE V call(D d, V g, V out) {
+    return hn::Mul(g, hn::Mul(out, hn::Sub(constant(d, 1), out)));
   }
 };
-// g (1 - out^2), of the output.
+// g (1 - out) (1 + out), of the output; neither factor cancels near 1 or -1.
 struct TanhGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V out) {
-    return hn::Mul(g, hn::NegMulAdd(out, out, constant(d, 1)));
+    const V one = constant(d, 1);
+    return hn::Mul(g, hn::Mul(hn::Sub(one, out), hn::Add(one, out)));
   }
 };
 // e / (1 + e)^2 of e = exp(-z), for z >= 0: the derivative of sigmoid, and a fourth of that of tanh.
