@@ -74,6 +74,6 @@ STANDARD = {
     "unique_inverse": unique("values", "inverse_indices"),
     "unique_all": unique("values", "indices", "inverse_indices", "counts"),
     "isin_complex": lambda x, values: np.isin(x, values),
-    "isin_sorted": lambda x, values: np.isin(x, values),
+    "isin_vector": lambda x, values: np.isin(x, values),
     "isin": lambda x1, x2, invert=False: np.isin(x1, x2, invert=invert),
 }

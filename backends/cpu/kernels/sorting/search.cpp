@@ -1,4 +1,4 @@
-// searchsorted and isin_sorted: places and membership of elements in a sorted vector.
+// searchsorted: places of elements in a sorted vector. isin_vector: are elements among those of a vector?
 //
 // Elements are compared by their sorting keys, in which NaN is largest and zeros of both signs are equal.
 #include <algorithm>
@@ -41,18 +41,20 @@ void read_all(const bp_tensor* values, int64_t n, KeyOf<T>* keys) {
   for (int64_t i = 0; i < n; ++i) keys[i] = key_at<T>(data_of(values), i);
 }
 
+// The steps of a search among n keys: powers of two from the greatest down.
+inline int64_t first_step(int64_t n) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n))); }
+
 // How many of n ascending keys are below `key`, or (Right) not above it. Without branches: the order of the searched
 // elements decides nothing that a processor could predict.
 template <bool Right, class Key>
-[[gnu::always_inline]] inline int64_t place_of(Key key, const Key* keys, int64_t n) {
-  const Key* first = keys;
-  for (int64_t size = n; size > 0;) {
-    const int64_t half = (size + 1) / 2;
-    const Key at = first[half - 1];
-    first += (Right ? at <= key : at < key) ? half : 0;
-    size -= half;
+[[gnu::always_inline]] inline int64_t place_of(Key key, const Key* keys, int64_t n, int64_t step) {
+  int64_t place = 0;
+  for (; step > 0; step /= 2) {
+    const int64_t next = place + step;
+    const Key at = keys[std::min(next, n) - 1];
+    place = ((next <= n) & (Right ? at <= key : at < key)) != 0 ? next : place;
   }
-  return first - keys;
+  return place;
 }
 
 int64_t grain_of_search(int64_t n) { return std::max<int64_t>(kCheapGrain / (4 + 4 * std::bit_width<uint64_t>(n)), 1); }
@@ -62,10 +64,11 @@ void search(const bp_frame* frame, const bp_tensor* sorted, const bp_tensor* x, 
   const int64_t n = sorted->dl.shape[0], count = count_of(x);
   const Scratch<KeyOf<T>> keys(n);
   read_all<T>(sorted, n, keys.get());
+  const int64_t step = first_step(n);
   const char* from = data_of(x);
   auto* to = reinterpret_cast<int64_t*>(data_of(out));
   plugin::parallel_for(frame, 0, count, grain_of_search(n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = place_of<Right>(key_at<T>(from, i), keys.get(), n);
+    for (int64_t i = begin; i < end; ++i) to[i] = place_of<Right>(key_at<T>(from, i), keys.get(), n, step);
   });
 }
 
@@ -145,17 +148,6 @@ void look_up(const bp_frame* frame, const bp_tensor* x, const bp_tensor* out, co
   });
 }
 
-// The sorted keys themselves, for few elements: a set takes as long as a few look-ups for each of its values.
-template <class Key>
-struct Search {
-  const Key* keys;
-  int64_t n;
-  bool has(Key key) const {
-    const int64_t at = place_of<false>(key, keys, n);
-    return at < n && keys[at] == key;
-  }
-};
-
 template <class T>
 void is_in(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, const bp_tensor* out) {
   using Key = KeyOf<T>;
@@ -169,9 +161,7 @@ void is_in(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, c
     return;
   }
   const auto [least, greatest] = std::minmax_element(keys.get(), keys.get() + n);
-  if (count < n / 2)
-    look_up<T>(frame, x, out, Search<Key>{keys.get(), n});
-  else if (*greatest - *least <= 65536 + 8 * static_cast<uint64_t>(count))
+  if (*greatest - *least <= 65536 + 8 * static_cast<uint64_t>(count))
     look_up<T>(frame, x, out, BitSet<Key>(keys.get(), n, *least, *greatest));
   else if (n <= kFewKeys)
     compare_all<T>(frame, x, out, keys.get(), n);
@@ -181,8 +171,8 @@ void is_in(const bp_frame* frame, const bp_tensor* x, const bp_tensor* values, c
 
 constexpr bp_dtype_mask kReal = BP_MASK_ANY & ~BP_MASK_COMPLEX;
 
-// isin_sorted(Tensor x, Tensor values), of contiguous tensors.
-bp_status BP_CALL isin_sorted(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+// isin_vector(Tensor x, Tensor values), of contiguous tensors.
+bp_status BP_CALL isin_vector(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *values = plugin::as_tensor(args[1]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
@@ -214,7 +204,7 @@ bp_status BP_CALL supports_no_sorter(const bp_frame* frame, const bp_value* args
 }  // namespace
 
 const Family kSearch([](const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::isin_sorted", "cpu", isin_sorted, .dtypes = kReal));
+  registrar.kernel(BP_KERNEL("bp::isin_vector", "cpu", isin_vector, .dtypes = kReal));
   registrar.kernel(BP_KERNEL("bp::searchsorted", "cpu", searchsorted, .dtypes = kReal, .supports = supports_no_sorter));
 });
 
