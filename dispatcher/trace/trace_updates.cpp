@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "backplane/attached.hpp"
 #include "backplane/autograd.hpp"
+#include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
@@ -202,3 +204,20 @@ void check_no_updates(const graph::Graph& graph, std::string_view who) {
 }
 
 }  // namespace backplane::core
+
+namespace backplane {
+
+Tensor attached(const Tensor& tensor) {
+  using namespace core;
+  TensorImpl* t = impl(tensor);
+  if (!t->view) return tensor;
+  ViewRecord& view = *t->view;
+  const Tensor base = Tensor::share(view.base), attached_base = attached(base);
+  if (view.op->flags & kDetaches) return attached_base;
+  if (attached_base.get() == base.get()) return tensor;
+  std::vector<bp_value> args(view.args(), view.args() + view.n_args);  // a view of what was detached
+  args[static_cast<size_t>(view.op->record->def.alias)] = value(attached_base);
+  return Tensor::adopt(call_one(*view.op, args.data(), static_cast<int32_t>(args.size())));
+}
+
+}  // namespace backplane

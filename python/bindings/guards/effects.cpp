@@ -5,6 +5,7 @@
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 
 namespace backplane::python {
@@ -86,6 +87,36 @@ void Effects::take_back_tensors() {
   if (any) take_back();
 }
 
+bool Effects::settle_numbers() {
+  bool all = true;
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
+  for (const Effect& effect : effects_) {
+    PyObject *holder = effect.holder.get(), *arguments = effect.arguments.get();
+    const Py_ssize_t count = arguments ? PyTuple_GET_SIZE(arguments) : 0;
+    PyObject* stored = count > 0 ? PyTuple_GET_ITEM(arguments, count - 1) : nullptr;
+    if (!stored || !is_traced_number(stored)) {
+      all &= !stored || stored == holder || !leads_to_number(stored);
+      continue;
+    }
+    const PyRef plain = untraced(stored);
+    if (!effect.function) {
+      if (PyCell_GET(holder) == stored) PyCell_Set(holder, plain.get());
+    } else if (count != 3) {
+      all = false;
+    } else {
+      PyObject* key = PyTuple_GET_ITEM(arguments, 1);
+      const bool is_entry = PyDict_Check(holder) || PyList_Check(holder);
+      const PyRef now = PyRef::steal(is_entry ? PyObject_GetItem(holder, key) : PyObject_GetAttr(holder, key));
+      if (now.get() == stored)
+        is_entry ? PyObject_SetItem(holder, key, plain.get()) : PyObject_SetAttr(holder, key, plain.get());
+    }
+    PyErr_Clear();
+  }
+  PyErr_Restore(type, value, trail);
+  return all;
+}
+
 PyRef renewed(PyObject* value) {
   if (PyFunction_Check(value)) {  // which deepcopy leaves as it is
     auto* const function = reinterpret_cast<PyFunctionObject*>(value);
@@ -110,12 +141,12 @@ namespace {
 bool holds_size(PyObject* object) {
   for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); ++i)
     if (holds_size(PyTuple_GET_ITEM(object, i))) return true;
-  return is_of_size(object);
+  return is_followed(object);
 }
 
-// The object with numbers in place of sizes.
+// The object with numbers in place of those that are followed.
 PyRef with_numbers(PyObject* object, const std::function<PyRef(PyObject*)>& number) {
-  if (is_of_size(object)) return number(object);
+  if (is_followed(object)) return number(object);
   if (!holds_size(object)) return PyRef::borrow(object);
   PyRef made = PyRef::steal(PyTuple_New(PyTuple_GET_SIZE(object)));
   for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(object); ++i) {
@@ -158,6 +189,29 @@ bool may_hide_sizes(PyObject* object, bool is_new) {
 }
 
 }  // namespace
+
+bool Effects::find_numbers(std::vector<PyObject*>* numbers) const {
+  const std::function<void(PyObject*)> add_all = [&](PyObject* object) {
+    if (is_traced_number(object)) numbers->push_back(object);
+    for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); ++i)
+      add_all(PyTuple_GET_ITEM(object, i));
+  };
+  const std::function<bool(PyObject*)> hides_one = [&](PyObject* object) {
+    for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); ++i)
+      if (hides_one(PyTuple_GET_ITEM(object, i))) return true;
+    return !PyTuple_CheckExact(object) && !is_traced_number(object) && leads_to_number(object);
+  };
+  for (const Effect& effect : effects_) {
+    if (effect.keywords && leads_to_number(effect.keywords.get())) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(effect.arguments.get()); ++i) {
+      PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
+      const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
+      if (argument != effect.holder.get() && is_new && hides_one(argument)) return false;
+      add_all(argument);
+    }
+  }
+  return true;
+}
 
 bool Effects::find_sizes(std::vector<PyObject*>* sizes) const {
   for (const Effect& effect : effects_) {

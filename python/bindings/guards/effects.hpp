@@ -43,12 +43,17 @@ class Effects {
   // The same where a tensor of the trace was stored, which has no value once that has ended.
   void take_back_tensors();
 
-  // Once more. `number`: what a size that was stored (bindings/sizes) is now. False: a Python error.
+  // Traced numbers that attributes, entries and variables hold become plain ones. False: others are in containers.
+  bool settle_numbers();
+
+  // Once more. `number`: what a size or traced number that was stored (bindings/sizes) is now. False: a Python error.
   bool replay(const std::function<PyRef(PyObject*)>& number) const;
   // Does another run of the same function store the same? `same`: are two sizes?
   bool are_like(const Effects& other, const std::function<bool(PyObject*, PyObject*)>& same) const;
   // Sizes that are stored as they are, or in a tuple. False: others are, in objects that lead to them.
   bool find_sizes(std::vector<PyObject*>* sizes) const;
+  // Traced numbers, likewise.
+  bool find_numbers(std::vector<PyObject*>* numbers) const;
   int traverse(visitproc visit, void* arg) const;
 
  private:

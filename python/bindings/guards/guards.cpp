@@ -10,6 +10,7 @@
 #include "bindings/guards/static_values.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/python_types.hpp"
+#include "bindings/sizes/number_log.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -135,9 +136,13 @@ std::string difference(const GuardItem& item, PyObject* found) {
   return ": found " + now + ", had " + had;
 }
 
-int fit_item(const Guard& guard, const GuardItem& item, std::string* why) {
-  const PyRef found = found_at(guard, item);
+int fit_item(const Guard& guard, const GuardItem& item, std::string* why, std::vector<PyRef>* numbers) {
+  PyRef found = found_at(guard, item);
   if (!found && PyErr_Occurred()) return -1;
+  if (item.step && found && Py_TYPE(found.get()) == Py_TYPE(item.value.get())) {
+    if (numbers) (*numbers)[*item.step] = std::move(found);
+    return 1;
+  }
   const bool is_one = found && is_tensor(found.get());
   bool same = false;
   if (item.tensor || is_one)
@@ -160,7 +165,7 @@ bool is_of_owner(const Guard& guard) {
   return now.get() == guard.holder.get();
 }
 
-int fit_guard(const Guard& guard, std::string* why) {
+int fit_guard(const Guard& guard, std::string* why, std::vector<PyRef>* numbers = nullptr) {
   PyObject* holder = guard.holder.get();
   if (guard.content) {
     const bool same = guard.kind == Guard::kBytes      ? holds_bytes(guard.content.get(), holder)
@@ -175,7 +180,7 @@ int fit_guard(const Guard& guard, std::string* why) {
     return 0;
   }
   for (const GuardItem& item : guard.items)
-    if (const int same = fit_item(guard, item, why); same != 1) return same;
+    if (const int same = fit_item(guard, item, why, numbers); same != 1) return same;
   return 1;
 }
 
@@ -332,10 +337,24 @@ void Guards::merge(Guards other) {
   for (LeafAttribute& attribute : other.leaf_attributes_) leaf_attributes_.push_back(std::move(attribute));
 }
 
-int Guards::fit(std::string* why) const {
+int Guards::fit(std::string* why, std::vector<PyRef>* numbers) const {
   for (const Guard& guard : guards_)
-    if (const int same = fit_guard(guard, why); same != 1) return same;
+    if (const int same = fit_guard(guard, why, numbers); same != 1) return same;
   return 1;
+}
+
+void Guards::find_changed_numbers(std::set<std::string>* places) const {
+  for (const Guard& guard : guards_) {
+    const bool holds_attributes = guard.kind != Guard::kAttributes || is_of_owner(guard);
+    if (guard.content || guard.kind == Guard::kResult || guard.kind == Guard::kCache || !holds_attributes) continue;
+    for (const GuardItem& item : guard.items) {
+      if (!item.value || !may_be_traced(item.value.get())) continue;
+      const PyRef found = found_at(guard, item);
+      forget_error();
+      if (found && may_be_traced(found.get()) && !same_value(item.value.get(), found.get()))
+        places->insert(place_of(guard, item.key.get()));
+    }
+  }
 }
 
 int Guards::traverse(visitproc visit, void* arg) const {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct GuardItem {
   PyRef key;    // a name, a key or a position
   PyRef value;  // none: it was absent, or a tensor
   std::optional<TensorGuard> tensor;
+  // A number that the graph takes from each call: `value` says its type, and this is its step (number_log.hpp).
+  std::optional<uint32_t> step;
 };
 
 struct Guard {
@@ -95,8 +98,10 @@ class Guards {
   void merge(Guards other);
 
   // 1: everything is as it was read. 0: not, and `why` says the first difference, where it is not nullptr. -1: a
-  // Python error.
-  int fit(std::string* why) const;
+  // Python error. `numbers`: by step, those that the graph takes from the call.
+  int fit(std::string* why, std::vector<PyRef>* numbers = nullptr) const;
+  // Adds the places of numbers that are others than they were.
+  void find_changed_numbers(std::set<std::string>* places) const;
   // The same of arguments' identities. `leaf(i)`: the object that is leaf i now.
   template <class Leaf>
   bool fit_leaves(Leaf leaf, std::string* why) const {

@@ -60,9 +60,10 @@ constexpr Row kRows[] = {
     {"UNARY_NEGATIVE", Action::kOperands, 1},
     {"UNARY_POSITIVE", Action::kOperands, 1},
     {"UNARY_INVERT", Action::kOperands, 1},
-    {"FORMAT_VALUE", Action::kOperands, 1},
-    {"FORMAT_SIMPLE", Action::kOperands, 1},
-    {"CONVERT_VALUE", Action::kOperands, 1},
+    {"FORMAT_VALUE", Action::kText},
+    {"FORMAT_SIMPLE", Action::kText, 1},
+    {"FORMAT_WITH_SPEC", Action::kText, 2},
+    {"CONVERT_VALUE", Action::kText, 1},
     {"UNPACK_SEQUENCE", Action::kOperands, 1},
     {"UNPACK_EX", Action::kOperands, 1},
     {"LIST_EXTEND", Action::kOperands, 1},
@@ -71,6 +72,8 @@ constexpr Row kRows[] = {
     {"DICT_MERGE", Action::kOperands, 1},
     {"GET_LEN", Action::kOperands, 1},
     {"MATCH_KEYS", Action::kOperands, 2},
+    {"RETURN_VALUE", Action::kReturn},
+    {"YIELD_VALUE", Action::kReturn},
     {"MATCH_CLASS", Action::kClassPattern},
     {"IMPORT_NAME", Action::kImport},
     {"KW_NAMES", Action::kKeywordNames},
@@ -96,6 +99,7 @@ constexpr Row kRows[] = {
 constexpr const char* kInPlace[] = {"iadd", "iand", "ifloordiv", "ilshift", "imatmul",  "imul", "imod",
                                     "ior",  "ipow", "irshift",   "isub",    "itruediv", "ixor"};
 constexpr int kFirstInPlace = 13;
+constexpr int kHasSpec = 4;  // in FORMAT_VALUE's argument: a format stands on top of the value
 
 // Of versions before BINARY_OP.
 constexpr std::pair<const char*, const char*> kOldInPlace[] = {{"INPLACE_ADD", "iadd"},
@@ -120,7 +124,8 @@ struct Entry {
 
 struct Opcodes {
   std::array<Entry, 256> entries;
-  int extended = -1, load_attribute = -1, load_global = -1, binary = -1, call_kw = -1, call_function_kw = -1;
+  int extended = -1, format_value = -1, load_attribute = -1, load_global = -1, binary = -1, call_kw = -1,
+      call_function_kw = -1;
   Opcodes();
 };
 
@@ -141,6 +146,7 @@ Opcodes::Opcodes() {
       if (const int code = number_of(map.get(), opcode); code >= 0)
         entries[static_cast<size_t>(code)] = {Action::kInPlace, 2, PyUnicode_InternFromString(function)};
     extended = number_of(map.get(), "EXTENDED_ARG");
+    format_value = number_of(map.get(), "FORMAT_VALUE");
     load_attribute = number_of(map.get(), "LOAD_ATTR");
     load_global = number_of(map.get(), "LOAD_GLOBAL");
     binary = number_of(map.get(), "BINARY_OP");
@@ -217,6 +223,7 @@ Instruction instruction_at(PyObject* code, int offset) {
     if (!name) name = PyUnicode_InternFromString(kInPlace[argument - kFirstInPlace]);
     found = {Action::kInPlace, 2, name};
   }
+  if (opcode == table.format_value) found.argument = argument & kHasSpec ? 2 : 1;
   if (opcode == table.call_kw || opcode == table.call_function_kw) found.has_names = true, ++found.argument;
   if (found.action == Action::kKeywordNames) {
     PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;

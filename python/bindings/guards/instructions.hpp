@@ -32,9 +32,11 @@ enum class Action : uint8_t {
   kContains,         // value, container
   kTruth,            // a value is on top
   kOperands,         // argument: how many values, of which all is read
+  kText,             // argument: how many values, of which the lowest becomes text
   kClassPattern,     // argument: how many by position; subject, class, names
   kImport,           // name
   kKeywordNames,     // name: the tuple of the names of the next call's keyword arguments
+  kReturn,           // a value that leaves the function, or is given to who goes through a generator
   kInPlace,          // two values, of which the first changes; name: the function of `operator`
 };
 

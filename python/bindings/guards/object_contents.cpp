@@ -8,6 +8,7 @@
 #include "backplane/transforms.hpp"
 
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/number_hook.hpp"
 
 namespace backplane::python {
 namespace {
@@ -32,12 +33,28 @@ struct Open {
   std::unordered_set<PyObject*> seen;
   static int add(PyObject* object, void* open) {
     auto* self = static_cast<Open*>(open);
-    const bool leads_on = is_tensor(object) || (PyObject_IS_GC(object) && !PyModule_Check(object) &&
-                                                !PyType_Check(object) && !PyCode_Check(object));
+    const bool leads_on =
+        is_tensor(object) || is_traced_number(object) ||
+        (PyObject_IS_GC(object) && !PyModule_Check(object) && !PyType_Check(object) && !PyCode_Check(object));
     if (leads_on && self->seen.size() < kMostSeen && self->seen.insert(object).second) self->objects.push_back(object);
     return 0;
   }
 };
+
+// Is there one among the object and what it leads to?
+template <class Wanted>
+bool leads_to(PyObject* object, const Wanted& wanted) {
+  Open open;
+  Open::add(object, &open);
+  for (size_t next = 0; next < open.objects.size(); ++next) {
+    PyObject* one = open.objects[next];
+    if (wanted(one)) return true;
+    if (is_tensor(one)) continue;
+    if (const traverseproc traverse = Py_TYPE(one)->tp_traverse; traverse && !(PyDict_Check(one) && is_namespace(one)))
+      traverse(one, Open::add, &open);
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -71,19 +88,10 @@ PyRef copied_elements(PyObject* object) {
 }
 
 bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>& wanted) {
-  Open open;
-  Open::add(object, &open);
-  for (size_t next = 0; next < open.objects.size(); ++next) {
-    PyObject* one = open.objects[next];
-    if (is_tensor(one)) {
-      if (wanted(tensor_of(one))) return true;
-    } else if (const traverseproc traverse = Py_TYPE(one)->tp_traverse;
-               traverse && !(PyDict_Check(one) && is_namespace(one))) {
-      traverse(one, Open::add, &open);
-    }
-  }
-  return false;
+  return leads_to(object, [&](PyObject* one) { return is_tensor(one) && wanted(tensor_of(one)); });
 }
+
+bool leads_to_number(PyObject* object) { return leads_to(object, is_traced_number); }
 
 bool leads_to_traced(PyObject* object) { return leads_to_tensor(object, is_transformed); }
 

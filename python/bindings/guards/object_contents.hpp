@@ -23,6 +23,8 @@ PyRef copied_elements(PyObject* object);
 // Does `wanted` hold for the object, or a tensor that it leads to? Looked at is what the garbage collector sees of it:
 // elements, attributes, variables of functions and generators; not modules and classes.
 bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>& wanted);
+// The same of a traced number (bindings/tensor/number_hook.hpp).
+bool leads_to_number(PyObject* object);
 // The same of a tensor of a transform, which is none any more once that has ended.
 bool leads_to_traced(PyObject* object);
 

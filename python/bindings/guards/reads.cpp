@@ -124,6 +124,7 @@ void Reads::variable(PyObject* globals, PyObject* builtins, PyObject* name) {
   own.guard.of_variable = true;
   own.guard.path = "global ";
   if (is_first(own, name)) note(own, name, value);
+  loads(place(Guard::kEntries, globals), name, value);
   if (value || !builtins || !PyDict_Check(builtins)) return;
   this->name(builtins, "builtins", false);
   Place& of_builtins = place(Guard::kEntries, builtins);
@@ -136,8 +137,8 @@ void Reads::entry(PyObject* dict, PyObject* key) {
   if (is_changed(dict)) return content(dict);
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (!value && PyErr_Occurred()) return forget_error();  // a key that has no hash
-  Place& own = place_of_dict(dict);
-  if (is_first(own, key)) note(own, key, value);
+  if (Place& own = place_of_dict(dict); is_first(own, key)) note(own, key, value);
+  loads(place_of_dict(dict), key, value);
 }
 
 Reads::Place& Reads::place_of_dict(PyObject* dict) {
@@ -156,6 +157,7 @@ void Reads::set_owner(Guard& guard, PyObject* owner) {
 void Reads::cell(PyObject* cell, PyObject* name) {
   Place& own = place(Guard::kCell, cell);
   if (is_first(own, name)) note(own, name, PyCell_GET(cell));
+  loads(place(Guard::kCell, cell), name, PyCell_GET(cell));
 }
 
 void Reads::of_class(PyTypeObject* type, PyObject* name) {
@@ -163,7 +165,9 @@ void Reads::of_class(PyTypeObject* type, PyObject* name) {
   const auto stored = class_stores_.find(name);
   if (stored != class_stores_.end()) return;
   Place& own = place(Guard::kClass, reinterpret_cast<PyObject*>(type));
-  if (is_first(own, name)) note(own, name, _PyType_Lookup(type, name));
+  PyObject* value = _PyType_Lookup(type, name);
+  if (is_first(own, name)) note(own, name, value);
+  if (value && may_be_traced(value)) loads(place(Guard::kClass, reinterpret_cast<PyObject*>(type)), name, value);
 }
 
 void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
@@ -225,7 +229,11 @@ void Reads::attribute(PyObject* object, PyObject* name, bool plainly) {
   if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
     if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) return static_cast<void>(dict_of(object));
     if (is_python_descriptor(descriptor)) return;
-    return generic(Guard::kGeneric, object, name);
+    generic(Guard::kGeneric, object, name);
+    if (!numbers_ || !Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) return;
+    const PyRef value = PyRef::steal(PyObject_GetAttr(object, name));
+    forget_error();
+    return loads(place(Guard::kGeneric, object), name, value.get());
   }
   if (const PyRef dict = dict_of(object)) {
     name_as(dict.get(), object);
@@ -285,7 +293,9 @@ void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
     Place& own = place(Guard::kElements, container);
     const Py_ssize_t i = PyLong_AsSsize_t(at.get());
     const bool is_there = i < PySequence_Fast_GET_SIZE(container);
-    if (is_first(own, at.get())) note(own, at.get(), is_there ? PySequence_Fast_GET_ITEM(container, i) : nullptr);
+    PyObject* value = is_there ? PySequence_Fast_GET_ITEM(container, i) : nullptr;
+    if (is_first(own, at.get())) note(own, at.get(), value);
+    loads(place(Guard::kElements, container), at.get(), value);
     if (PyLong_AsSsize_t(key) < 0) content(container);
   } else if (has_content(container)) {
     content(container);

@@ -14,6 +14,7 @@
 
 #include "bindings/guards/effects.hpp"
 #include "bindings/guards/guards.hpp"
+#include "bindings/sizes/number_log.hpp"
 
 namespace backplane::python {
 
@@ -31,6 +32,15 @@ class Reads {
   bool is_copy(PyObject* object) const { return copies_.count(object) > 0; }
   // Was the object read of somewhere, so that it is not one that this run made?
   bool was_read(PyObject* object) const { return tensors_.count(object) > 0 || names_.count(object) > 0; }
+
+  // Numbers at the places that `numbers` wants become roots of it.
+  void follow(NumberLog* numbers) { numbers_ = numbers; }
+  // What the instruction that was noted last is about to load, and the root that is to take its place; nothing: none
+  // is.
+  struct Loaded {
+    PyRef value, root;
+  };
+  Loaded take_loaded();
 
   // ---- reads, each before the instruction runs
   void variable(PyObject* globals, PyObject* builtins, PyObject* name);
@@ -100,10 +110,18 @@ class Reads {
     PyRef before;             // of a container that was stored to: its content then
     bool is_changed = false;  // otherwise than by entries that are in `known`
     bool is_read = false;     // kContent, kBytes: all of it
+    struct Root {
+      PyRef key, value, number;
+    };
+    std::vector<Root> roots;  // of numbers that stand there since before the run
   };
   Place& place(Guard::Kind kind, PyObject* holder);
   Place& place_of_dict(PyObject* dict);  // its entries, or the attributes of its owner
   bool is_first(Place& place, PyObject* key);
+  // The key's value is about to be loaded from the place.
+  void loads(Place& place, PyObject* key, PyObject* value);
+  // Another value is stored there; without a key, anywhere in the holder.
+  void forget_roots(PyObject* holder, PyObject* key);
   static void set_owner(Guard& guard, PyObject* owner);
   void note(Place& place, PyObject* key, PyObject* value);
   void reach(PyObject* value, const std::string& path, bool of_argument, PyObject* parent);
@@ -150,6 +168,8 @@ class Reads {
   std::vector<PyRef> held_;                            // objects that sets of addresses speak of
   std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
   Effects effects_;
+  NumberLog* numbers_ = nullptr;
+  Loaded loaded_;
 };
 
 // "compile: the function calls time(), which reads a clock, at …": a Python error.

@@ -183,6 +183,9 @@ bool Reads::close_effects(const Closing& closing) {
       }
       effect.is_new.push_back(!is_holder && is_new_value(closing.made, value));
       if (effect.is_new.back() && PyWeakref_Check(value)) unkeepable_ = "it stores a weak reference";
+      if (effect.is_new.back() && unkeepable_.empty() && !renewed(value))
+        unkeepable_ = "it stores what cannot be copied";
+      forget_error();
     }
   }
   if (closing.guards_variables || effects.empty()) return true;

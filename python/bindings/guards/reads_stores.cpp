@@ -60,9 +60,11 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
       Place& own = place(Guard::kAttributes, dict.get());
       set_owner(own.guard, object);
       is_first(own, name);
+      forget_roots(dict.get(), name);
       had = PyRef::borrow(PyDict_GetItem(dict.get(), name));
     } else {
       is_first(place(Guard::kGeneric, object), name);
+      forget_roots(object, name);
       had = PyRef::steal(PyObject_GetAttr(object, name));
     }
     forget_error();
@@ -77,6 +79,7 @@ void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, co
   if (PyErr_Occurred()) return forget_error();  // a key that has no hash: the instruction fails
   Place& own = place_of_dict(dict);
   is_first(own, key);
+  forget_roots(dict, key);
   const std::string where = place_of(own.guard, key);
   store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
 }
@@ -97,6 +100,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
     if (i < 0) i += PyList_GET_SIZE(container);
     const PyRef at = PyRef::steal(PyLong_FromSsize_t(i));
     if (at) is_first(place(Guard::kElements, container), at.get());
+    forget_roots(container, at.get());
     forget_error();
     if (i >= 0 && i < PyList_GET_SIZE(container))
       return store(container, "operator", "setitem", packed(container, key, value),
@@ -104,6 +108,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
                    storing);
   }
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  forget_roots(container, nullptr);
   PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);
   forget_error();
   store(container, "operator", value ? "setitem" : "delitem", packed(container, key, value),
@@ -122,6 +127,7 @@ void Reads::stores_variable(PyObject* globals, PyObject* name, PyObject* value, 
 
 void Reads::stores_cell(PyObject* cell, PyObject* name, PyObject* value, const Storing& storing) {
   is_first(place(Guard::kCell, cell), name);
+  forget_roots(cell, nullptr);
   PyRef had = PyRef::borrow(PyCell_GET(cell));
   effects_.add(Before{PyRef::borrow(cell), {}, had, Before::kCell});
   effects_.add(Effects::Effect{PyRef::borrow(cell),
@@ -150,6 +156,7 @@ void Reads::changes(PyObject* container, PyObject* function, PyRef arguments, Py
   if (has_bytes(container) && !has_content(container) && !was_there(container)) return;
   keep_before(container);
   place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  forget_roots(container, nullptr);
   effects_.add(Effects::Effect{PyRef::borrow(container),
                                PyRef::borrow(function),
                                std::move(arguments),

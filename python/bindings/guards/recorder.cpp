@@ -8,6 +8,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/interpreter/user_line.hpp"
+#include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -15,6 +16,9 @@ namespace backplane::python {
 namespace {
 
 thread_local constinit Recorder* current = nullptr;
+
+// Sizes, or numbers that change: what code of this package does with them is looked at too.
+bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
 
 // Objects that were made since the collector last moved the young ones on.
 Reads::New young_objects() {
@@ -170,7 +174,7 @@ void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
 // The method of a class by which a call came here, whatever looked it up.
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
-  if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
+  if (!code.is_watched && !(code.is_package && follows_numbers())) return;
   has_entered_ = true;
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", Py_True);
 #if PY_VERSION_HEX >= 0x030D0000
@@ -181,6 +185,7 @@ void Recorder::enter(PyFrameObject* frame) {
   forget_error();
   if (!code.is_watched) return;
   const SizeLog::Use no_log(nullptr);
+  const NumberLog::Use no_numbers(nullptr);
   const FrameStack stack = frame_stack(frame, -1);
   if (!stack.function || !PyFunction_Check(stack.function)) return;
   reads_.function(stack.function);
@@ -210,7 +215,7 @@ const Recorder::StandIn* Recorder::stand_in_of(PyObject* traced) const {
 void Recorder::note(PyFrameObject* frame) {
   has_seen_ = true;
   Code& code = code_of(frame);
-  if (!code.is_watched && !(code.is_package && SizeLog::current())) return;
+  if (!code.is_watched && !(code.is_package && follows_numbers())) return;
 #if PY_VERSION_HEX >= 0x030B0000
   const int offset = PyFrame_GetLasti(frame);
 #else
@@ -218,12 +223,16 @@ void Recorder::note(PyFrameObject* frame) {
 #endif
   const auto [at, is_new] = code.instructions.try_emplace(offset);
   if (is_new) at->second = instruction_at(code.object.get(), offset);
+  if (expected_.frame) put_root(frame, code, offset);
   if (at->second.action == Action::kNone) return;
   const FrameStack stack = frame_stack(frame, depth_of(code, offset));
+  if (stack.end && NumberLog::current()) note_numbers(frame, code, at->second, stack);
   if (stack.end && code.is_watched) {
     const SizeLog::Use no_log(nullptr);
+    const NumberLog::Use no_numbers(nullptr);
     note(frame, code, at->second, stack);
   }
+  if (NumberLog::current()) expect_root(frame, at->second.action);
   if (stack.end && SizeLog::current()) note_sizes(at->second, stack);
   forget_error();
 }

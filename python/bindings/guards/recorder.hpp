@@ -77,8 +77,15 @@ class Recorder {
   void note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords, const Reads::Storing& at);
   void note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at);
   void note_sizes(const Instruction& instruction, const FrameStack& stack) const;
+  // ---- recorder_numbers.cpp
+  void put_root(PyFrameObject* frame, Code& code, int offset);
+  void note_numbers(PyFrameObject* frame, const Code& code, const Instruction& instruction, const FrameStack& stack);
+  void note_number_calls(PyFrameObject* frame, const Instruction& instruction, const FrameStack& stack);
+  bool returns_to_code_of_c(PyFrameObject* frame, const Code& code);
+  void expect_root(PyFrameObject* frame, Action action);
   void note_class_pattern(const FrameStack& stack, int count);
   void note_truth(PyObject* object);
+  void note_text(PyObject* object, const Reads::Storing& at);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
   bool is_made_now(PyObject* object);
   bool has_imported() const;
@@ -95,6 +102,11 @@ class Recorder {
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
   PyFrameObject* makes_iterator_ = nullptr;  // its latest instruction did; compared, not followed
+  struct {
+    PyFrameObject* frame = nullptr;  // compared, not followed
+    Reads::Loaded loaded;
+  } expected_;  // what its latest instruction loads, and the root that takes the place
+  std::unordered_map<PyFrameObject*, bool> calls_c_;  // is the latest callable one that may read digits?
   Py_ssize_t n_modules_ = 0;
   int opaque_ = 0;  // frames of opaque code that are open
   PyRef capsule_;

@@ -1,8 +1,11 @@
 // What each instruction reads, stores or does, as its operands say.
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/python_types.hpp"
@@ -35,6 +38,36 @@ void note_decimal_context(Reads& reads) {
 bool is_mutable_operand(PyObject* object) {
   return PyList_Check(object) || PyDict_Check(object) || PySet_Check(object) || PyByteArray_Check(object) ||
          is_named(object, "collections.deque") || is_numpy_array(object) || is_named(object, "array.array");
+}
+
+PyRef attributes_in(PyObject* object) {
+  const PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
+  PyRef values = PyRef::steal(dict && PyDict_Check(dict.get()) ? PyDict_Values(dict.get()) : nullptr);
+  forget_error();
+  return values;
+}
+
+// repr, str, format and ascii; methods of str that take objects. Not print, whose text nobody reads.
+bool makes_text(PyObject* function) {
+  if (function == reinterpret_cast<PyObject*>(&PyUnicode_Type)) return true;
+  if (!PyCFunction_Check(function) && !Py_IS_TYPE(function, &PyMethodDescr_Type)) return false;
+  const PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__name__"));
+  forget_error();
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const std::string_view word = text ? text : "";
+  return word == "repr" || word == "ascii" || word == "format" || word == "format_map";
+}
+
+// Is it a tensor, or a container of the interpreter's own that shows one in its text?
+bool shows_tensor(PyObject* object, int depth) {
+  if (is_tensor(object)) return true;
+  if (depth == 0) return false;
+  PyRef content = copied_elements(object);
+  if (content && PyDict_Check(content.get())) content = PyRef::steal(PyDict_Values(content.get()));
+  if (is_named(object, "types.SimpleNamespace")) content = attributes_in(object);
+  for (Py_ssize_t i = 0; content && PyList_Check(content.get()) && i < PyList_GET_SIZE(content.get()); ++i)
+    if (shows_tensor(PyList_GET_ITEM(content.get(), i), depth - 1)) return true;
+  return false;
 }
 
 PyRef attribute_of(PyFrameObject* frame, const char* name) {
@@ -167,7 +200,14 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
     case Action::kTruth:
       note_truth(top);
       break;
+    case Action::kText:
+      if (PyObject* value = at(stack, instruction.argument)) {
+        reads_.content(value);
+        note_text(value, where);
+      }
+      break;
     case Action::kOperands:
+      if (instruction.argument == 2 && second && PyUnicode_Check(second)) note_text(top, where);  // "%s" % x
       for (int i = 1; i <= instruction.argument && at(stack, i); ++i) {
         PyObject* operand = at(stack, i);
         reads_.content(operand);
@@ -178,6 +218,12 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
     default:
       break;
   }
+}
+
+// In a trace the text of a tensor is not that of its values.
+void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
+  constexpr int kMostContainers = 8;
+  if (shows_tensor(object, kMostContainers)) reads_.refuse("makes text of a tensor, whose values are not known,", at);
 }
 
 void Recorder::note_truth(PyObject* object) {
@@ -245,6 +291,8 @@ void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments
                                           : "") == "id";
   if (is_id && arguments.size() == 1 && stand_in_of(arguments[0]))
     return reads_.refuse("asks for the id of a tensor", at);
+  if (makes_text(function) || std::any_of(arguments.begin(), arguments.end(), makes_text))
+    for (PyObject* argument : arguments) note_text(argument, at);
   python::note_call({callable, std::move(arguments), keywords, by_package}, reads_, at);
 }
 
@@ -265,6 +313,8 @@ void Recorder::note_class_pattern(const FrameStack& stack, int count) {
 
 // Of a tensor that stands for an argument, these are its own and not the argument's.
 void Recorder::note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at) {
+  for (const char* word : {"__repr__", "__str__", "__format__"})
+    if (PyUnicode_CompareWithASCIIString(name, word) == 0) return note_text(tensor, at);
   const StandIn* one = stand_in_of(tensor);
   const char* text = one ? PyUnicode_AsUTF8(name) : nullptr;
   if (!text || !is_tensor(one->original.get())) return;

@@ -8,6 +8,7 @@
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/number_hook.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -38,6 +39,10 @@ int read_tensor(PyObject* object, CallArguments& arguments, bp_value* value) {
   if (is_tensor(object)) [[likely]] {
     *value = tensor_value(handle_of(object));
     return 1;
+  }
+  if (!PyFloat_CheckExact(object) && is_traced_number(object) && read_traced_number(object, value)) {
+    value->flags |= BP_VALUE_NUMBER;
+    return 3;
   }
   const int read = read_number(object, value, arguments.allocate<double>(2));
   if (read == 0) [[unlikely]]

@@ -49,8 +49,9 @@ class CallArguments {
   alignas(16) std::byte room_[512];
 };
 
-// Reads `object` as the argument that `spec` describes. Returns 1, or 2 where a list or array became a tensor; 0 where
-// it is not of the kind (no Python error set); -1 with a Python error that needs no more words.
+// Reads `object` as the argument that `spec` describes. Returns 1, or 2 where a list or array became a tensor, or 3 for
+// a traced number that nobody has looked at; 0 where it is not of the kind (no Python error set); -1 with a Python
+// error that needs no more words.
 int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& arguments, bp_value* value);
 
 // What an argument takes, in words for an error message: "an axis or a sequence of axes, or None".

@@ -11,6 +11,7 @@
 #include "bindings/ops/generator.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/number_hook.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -304,7 +305,7 @@ void for_tensors(PyObject* given, bp_value& value, Visit visit) {
 
 int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) const {
   int32_t used = 0;
-  bool of_data = false;
+  bool of_data = false, of_numbers = false;
   bp_value* values = arguments.values();
   for (int32_t i = 0; i < count(); ++i) {
     const Parameter& parameter = parameters_[static_cast<size_t>(i)];
@@ -314,6 +315,7 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
       if (read == 0) return raise_unread(parameter, given[i]), -1;
       if (read < 0) return place_error(name_, parameter.spec.name), -1;
       of_data |= read == 2;
+      of_numbers |= read == 3;
       used = i + 1;
     } else if (parameter.required) {
       raise(BP_ERROR_TYPE, "%s: missing argument '%s', expected %s", name_, parameter.spec.name,
@@ -325,6 +327,8 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
   }
   if (of_data && !keep_digits(given, arguments, used)) [[unlikely]]
     return -1;
+  if (of_numbers) [[unlikely]]
+    g_number_hook.follow(op_, given, values, used);
   if (generator_ < 0) [[likely]]
     return used;
   if (!reserve(given, arguments)) return -1;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bindings/interpreter/python_types.hpp"
+#include "bindings/sizes/callables.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -66,41 +67,6 @@ bool is_one_of(const std::string& name, const string_view (&names)[N]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-bool is_numpys(PyObject* object) { return is_numpy_array(object) || is_numpy_scalar(object); }
-
-std::string name_of(PyObject* callable) {
-  const PyRef name = PyRef::steal(PyObject_GetAttrString(callable, "__name__"));
-  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  forget_error();
-  return text ? text : Py_TYPE(callable)->tp_name;
-}
-
-bool is_ours(PyObject* callable) {
-  if (is_of_this_package(Py_TYPE(callable))) return true;
-  if (PyType_Check(callable)) return is_of_this_package(reinterpret_cast<PyTypeObject*>(callable));
-  const PyRef module = PyRef::steal(PyObject_GetAttrString(callable, "__module__"));
-  const char* text = module && PyUnicode_Check(module.get()) ? PyUnicode_AsUTF8(module.get()) : nullptr;
-  forget_error();
-  if (text && string_view(text).starts_with("backplane")) return true;
-  PyObject* self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
-  if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || is_named(callable, "wrapper_descriptor"))
-    return is_of_this_package(PyDescr_TYPE(callable));
-  return self && !is_of_size(self) && !PyModule_Check(self) && is_of_this_package(Py_TYPE(self));
-}
-
-// Code of Python, which is looked at itself.
-bool is_python(PyObject* callable) {
-  if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
-  if (PyFunction_Check(callable)) return true;
-  if (PyType_Check(callable)) {
-    auto* type = reinterpret_cast<PyTypeObject*>(callable);
-    return PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !is_numpys(callable) &&
-           (has_python_method(type, "__init__") || has_python_method(type, "__new__") ||
-            (type->tp_init == PyBaseObject_Type.tp_init && type->tp_new == PyBaseObject_Type.tp_new));
-  }
-  return has_python_method(Py_TYPE(callable), "__call__");
-}
-
 }  // namespace
 
 void note_size_operands(PyObject** left, PyObject** right) {
@@ -120,7 +86,7 @@ void note_size_operands(PyObject** left, PyObject** right) {
     if (!is_of_size(operand) && !is_of_size(other) && holds_float(other, 2))
       return log->lose("compares numbers with a size", size);
     const bool is_text = PyUnicode_Check(other) || PyBytes_Check(other) || PyByteArray_Check(other);
-    if (is_text || PyComplex_Check(other) || is_numpys(other) ||
+    if (is_text || PyComplex_Check(other) || is_of_numpy(other) ||
         (is_of_size(operand) && (PyList_Check(other) || PyTuple_Check(other))))
       return log->lose("computes with an object of " + std::string(Py_TYPE(other)->tp_name) + " and a size", size);
   }
@@ -173,16 +139,16 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
   for (PyObject* argument : arguments.subspan(is_of_container ? 1 : 0))
     if (argument && !size) size = a_size_in(argument, kMostDepth);
   if (!size && self && is_of_size(self)) size = self;
-  if (!size || is_python(*callable) || is_ours(*callable)) return;
-  const std::string name = name_of(*callable);
+  if (!size || is_python_callable(*callable) || is_ours(*callable)) return;
+  const std::string name = name_of_callable(*callable);
   if (name == "getattr" && arguments.size() > 1 && is_of_size(first)) return note_size_attribute(first, arguments[1]);
-  const bool is_of_text = self && (PyUnicode_Check(self) || is_numpys(self));
+  const bool is_of_text = self && (PyUnicode_Check(self) || is_of_numpy(self));
   // What is called in turn, as by map.
   const auto loses = [](PyObject* argument) {
     const bool is_of_c = PyCFunction_Check(argument) || Py_IS_TYPE(argument, &PyMethodDescr_Type) ||
                          is_named(argument, "wrapper_descriptor") || is_named(argument, "method-wrapper");
-    return is_of_c && !is_ours(argument) && !is_one_of(name_of(argument), kHandsOn) &&
-           !is_one_of(name_of(argument), kComputes);
+    return is_of_c && !is_ours(argument) && !is_one_of(name_of_callable(argument), kHandsOn) &&
+           !is_one_of(name_of_callable(argument), kComputes);
   };
   const auto is_float = [](PyObject* argument) { return argument && holds_float(argument, 2); };
   const bool is_round = name == "round" && arguments.size() == 1;

@@ -12,6 +12,7 @@
 
 #include "backplane/size_uses.hpp"
 #include "bindings/interpreter/py_ref.hpp"
+#include "bindings/tensor/number_hook.hpp"
 
 namespace backplane::python {
 
@@ -21,6 +22,8 @@ bool add_size_types();  // and sets the hook
 inline bool is_size(PyObject* object) noexcept { return Py_TYPE(object) == g_size_type; }
 inline bool is_size_float(PyObject* object) noexcept { return Py_TYPE(object) == g_size_float_type; }
 inline bool is_of_size(PyObject* object) noexcept { return is_size(object) || is_size_float(object); }
+// A number that a log follows: a size, or a number that changes from call to call (number_log.hpp).
+inline bool is_followed(PyObject* object) noexcept { return is_of_size(object) || is_traced_number(object); }
 // The int or float with this value that nobody follows; the object itself where it is none of ours.
 PyRef plain_number(PyObject* object);
 

@@ -12,6 +12,7 @@
 #include "bindings/ops/op_facts.hpp"
 #include "bindings/ops/op_signature.hpp"
 #include "bindings/ops/op_type.hpp"
+#include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
@@ -75,9 +76,9 @@ PYBIND11_MODULE(_core_of_main, module) {
   using namespace backplane::python;
   PyObject* self = module.ptr();
   const bool added = add_exceptions(self) && add_context_settings(self) && add_dtype_and_device(self) &&
-                     add_generator(self) && add_tensor_type(self) && add_size_types() && add_op_type(self) &&
-                     add_tree(self) && add_transforms(self) && PyModule_AddFunctions(self, functions) == 0 &&
-                     watch_interrupts();
+                     add_generator(self) && add_tensor_type(self) && add_size_types() && add_number_types() &&
+                     add_op_type(self) && add_tree(self) && add_transforms(self) &&
+                     PyModule_AddFunctions(self, functions) == 0 && watch_interrupts();
   if (!added) throw pybind11::error_already_set();
   pybind11::register_exception_translator(translate);
   // Where no slot is left for it, an exit while other threads compute or open libraries may crash or hang.

@@ -4,6 +4,7 @@
 #include "backplane/device.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
+#include "bindings/tensor/number_hook.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -21,12 +22,26 @@ bp_device device_of_tensor(PyObject* tensor) noexcept {
   return op != BP_NO_OP && (op_def(op).dtype_flags & BP_DTYPE_COMPARES) && read_compared(operand, value);
 }
 
-// An operand as a value. 1: read; 0: not ours, so that Python asks the other operand; -1: Python error.
-inline int read_operand(OpHandle op, PyObject* object, bp_value* value, double* pair) noexcept {
+// A traced number beside a tensor: what stands for it, or its value. 0: an int beyond 64 bits.
+[[gnu::cold]] int read_traced_operand(OpHandle op, PyObject* number, PyObject* other, bp_value* value) noexcept {
+  if (!is_tensor(other) || !read_traced_number(number, value)) return 0;
+  value->flags |= BP_VALUE_NUMBER;
+  PyObject* const given[] = {number, other};
+  bp_value values[] = {*value, tensor_value(handle_of(other))};
+  g_number_hook.follow(op, given, values, 2);
+  *value = values[0];
+  return 1;
+}
+
+// An operand as a value, beside another one. 1: read; 0: not ours, so that Python asks the other operand; -1: Python
+// error.
+inline int read_operand(OpHandle op, PyObject* object, PyObject* other, bp_value* value, double* pair) noexcept {
   if (is_tensor(object)) [[likely]] {
     *value = tensor_value(handle_of(object));
     return 1;
   }
+  if (!PyFloat_CheckExact(object) && is_traced_number(object) && read_traced_operand(op, object, other, value))
+    return 1;
   int read = read_number(object, value, pair);
   if (read < 0 && compares_with(op, object, value)) [[unlikely]]
     read = 1;
@@ -106,9 +121,9 @@ PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept {
   bp_value args[2];
   double pair[2];
   const OpHandle op = op_of(slot);
-  if (const int read = read_operand(op, left, &args[0], pair); read != 1) [[unlikely]]
+  if (const int read = read_operand(op, left, right, &args[0], pair); read != 1) [[unlikely]]
     return read == 0 ? binary_with(slot, op, left, right, left) : unreadable(op);
-  if (const int read = read_operand(op, right, &args[1], pair); read != 1) [[unlikely]]
+  if (const int read = read_operand(op, right, left, &args[1], pair); read != 1) [[unlikely]]
     return read == 0 ? binary_with(slot, op, left, right, right) : unreadable(op);
   if (op == BP_NO_OP) [[unlikely]]
     Py_RETURN_NOTIMPLEMENTED;
@@ -157,7 +172,7 @@ PyObject* inplace(Slot slot, PyObject* self, PyObject* other) noexcept {
   if (op == BP_NO_OP || !(op_def(op).flags & BP_OP_INPLACE)) Py_RETURN_NOTIMPLEMENTED;
   bp_value args[2] = {tensor_value(handle_of(self)), {}};
   double pair[2];
-  if (const int read = read_operand(op, other, &args[1], pair); read != 1) [[unlikely]] {
+  if (const int read = read_operand(op, other, self, &args[1], pair); read != 1) [[unlikely]] {
     if (read < 0) return unreadable(op);
     if (!is_operand_array(slot, other)) return not_ours(slot, op, other, true);
     const PyRef made = array_operand(op, other, device_of_tensor(self));

@@ -11,6 +11,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/half.hpp"
+#include "bindings/tensor/number_hook.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
 
@@ -99,6 +100,13 @@ int foreign_number(PyObject* object, bp_value* value, double* pair) noexcept {
 
 int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
   *value = bp_value{};
+  if (PyFloat_CheckExact(object)) [[likely]] {
+    value->tag = BP_TAG_FLOAT;
+    value->u.f = PyFloat_AS_DOUBLE(object);
+    return 1;
+  }
+  if (PyLong_CheckExact(object)) return int_value(object, value, kAsFloat);
+  note_value_read(object);
   if (PyFloat_Check(object)) {
     value->tag = BP_TAG_FLOAT;
     value->u.f = PyFloat_AS_DOUBLE(object);
@@ -113,6 +121,19 @@ int read_number(PyObject* object, bp_value* value, double* pair) noexcept {
   if (PyComplex_Check(object)) return complex_value(object, value, pair);
   if (object == Py_None || is_tensor(object) || PyUnicode_Check(object)) return 0;
   return foreign_number(object, value, pair);
+}
+
+int read_traced_number(PyObject* number, bp_value* value) noexcept {
+  *value = bp_value{};
+  if (PyFloat_Check(number)) {
+    value->tag = BP_TAG_FLOAT;
+    value->u.f = PyFloat_AS_DOUBLE(number);
+    return 1;
+  }
+  int overflow = 0;
+  value->tag = BP_TAG_INT;
+  value->u.i = PyLong_AsLongLongAndOverflow(number, &overflow);
+  return overflow == 0;
 }
 
 bool read_compared(PyObject* object, bp_value* value) noexcept {
@@ -135,6 +156,7 @@ int read_int(PyObject* object, int64_t* value) noexcept {
     if (!overflow) [[likely]]
       return 1;
   }
+  note_value_read(object);
   if (PyBool_Check(object) || !PyIndex_Check(object)) return 0;
   PyRef integer = PyRef::steal(PyNumber_Index(object));
   if (!integer) {

@@ -12,6 +12,8 @@ namespace backplane::python {
 // scalars). `pair` (two doubles) holds a complex value and must outlive `value`. Returns 1, 0 for anything else, -1
 // with a Python error (an int below -2^63 or above 2^64 - 1).
 int read_number(PyObject* object, bp_value* value, double* pair) noexcept;
+// The value of a traced number (number_hook.hpp) without a look at it. 0: an int beyond 64 bits.
+int read_traced_number(PyObject* number, bp_value* value) noexcept;
 
 // After read_number failed: an int of any size for an op that compares, and the error is cleared. False: no int.
 bool read_compared(PyObject* object, bp_value* value) noexcept;

@@ -34,6 +34,8 @@ struct CompileOptions final : TransformOptions {
   mutable bool untraceable = false;  // without `fullgraph`: calls run as they are
   mutable size_t n_traces = 0;       // since the latest call that found its graph
   mutable bool has_warned = false;
+  mutable std::set<std::string> numbers;  // places where numbers changed from call to call
+  mutable bool follows_numbers = true;    // false: one went where it cannot be followed
 
   std::unique_ptr<TransformOptions> clone() const override {
     auto made = std::make_unique<CompileOptions>();
@@ -110,12 +112,30 @@ void keep(const CompileOptions& options, std::shared_ptr<TracedCall> traced, con
            " are kept");
 }
 
+// Numbers that differ from those of the kept calls are followed from now on.
+std::shared_ptr<TracedCall> trace_with_numbers(const CompileOptions& options, const CallInputs& inputs,
+                                               bool* is_of_this_size) {
+  RunOptions run = options.run;
+  for (size_t i = 0; options.follows_numbers && i < options.kept.size(); ++i) {
+    const std::shared_ptr<TracedCall> traced = options.kept[i];
+    traced->find_changed_numbers(inputs, &options.numbers);
+  }
+  const std::set<std::string> numbers = options.numbers;
+  run.numbers = options.follows_numbers && !numbers.empty() ? &numbers : nullptr;
+  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, run, &options.dynamic, is_of_this_size);
+  const bool is_refused = !traced && run.numbers && is_backplane_error();
+  if (!is_refused && !(traced && traced->hides_numbers())) return traced;
+  forget_error();
+  options.follows_numbers = is_refused;
+  return TracedCall::trace(inputs, options.run, &options.dynamic, is_of_this_size);
+}
+
 std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInputs& inputs) {
   std::string why = "first call";
   if (!options.kept.empty() && options.kept.front()->fits(inputs, &why) < 0) return nullptr;
   const std::string name = name_of(inputs.call.function);
   bool is_of_this_size = false;  // the function does something of its own there
-  std::shared_ptr<TracedCall> traced = TracedCall::trace(inputs, options.run, &options.dynamic, &is_of_this_size);
+  std::shared_ptr<TracedCall> traced = trace_with_numbers(options, inputs, &is_of_this_size);
   if (!traced && is_of_this_size && PyErr_ExceptionMatches(PyExc_Exception)) {
     log_line(name + ": traced for this size alone: " + taken_error());
     traced = TracedCall::trace(inputs, options.run);
@@ -196,6 +216,7 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
     if (!traced && !options.fullgraph && PyErr_ExceptionMatches(PyExc_Exception)) return run_untraced(call, options);
   }
   if (!traced) return nullptr;
+  for (Tensor& tensor : inputs.number_tensors) inputs.tensors.push_back(std::move(tensor));
   if (const std::string shared = traced->shared_memory(inputs); !shared.empty()) {
     const std::string line = name_of(call.function) + ": runs as it is where tensors overlap: " + shared;
     if (log_lines().empty() || log_lines().back() != line) log_line(line);

@@ -119,7 +119,7 @@ bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const
   return true;
 }
 
-GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOptions& options) const {
+GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOptions& options, size_t n_numbers) const {
   GraphOptions made{{}, options.memory_budget};
   const std::vector<Py_ssize_t>& donated = options.donated;
   if (donated.empty()) return made;
@@ -128,10 +128,12 @@ GraphOptions TracedCall::graph_options(const CallInputs& inputs, const RunOption
       if (place >= entry.first && place < entry.end())
         made.donated.push_back(!entry.keyword &&
                                std::find(donated.begin(), donated.end(), entry.position) != donated.end());
+  made.donated.resize(made.donated.size() + n_numbers, false);
   return made;
 }
 
-PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log) {
+PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log,
+                                  NumberLog* numbers) {
   const TransformCall& call = inputs.call;
   for (size_t i = 0; i < statics_.size(); ++i)
     if (statics_[i]) recorder.reads().name(statics_[i].get(), "static argument " + leaf_name(i), true);
@@ -145,6 +147,8 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   PyObject* returned = nullptr;
   {
     const SizeLog::Use noting(log ? log : SizeLog::current());
+    const NumberLog::Use following(numbers ? numbers : NumberLog::current());
+    recorder.reads().follow(numbers);
     returned = array.call(call.function, call.n_args, call.keywords);
   }
   if (grad_mode_is_read) grad_mode_ = grad_mode;
@@ -166,11 +170,13 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   const TransformCall& call = inputs.call;
   SizeLog log;
   auto traced = std::make_shared<TracedCall>();
+  const bool follows = options.numbers && !options.numbers->empty() && !notes_sizes;
   traced->keep_inputs(inputs);
   traced->default_device_ = default_device();
   traced->default_float_ = default_float();
   GeneratorNotes notes;
   TraceScope scope(call.name, user_line);
+  NumberLog numbers(scope, [&](const std::string& place) { return options.numbers->count(place) > 0; });
   InlineVector<PyObject*, 8> leaves;
   Leaves entered;
   for (const PyRef& leaf : inputs.trees.leaves) leaves.push_back(leaf.get());
@@ -180,6 +186,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     leaves[inputs.places[k]] = tensor.get();
     entered.push_back(std::move(tensor));
   }
+  if (follows) traced->enter_numbers(numbers, leaves);
   CallArray array(call.args, call.n_args + call.n_keywords());
   for (const InputTrees::Entry& entry : inputs.trees.entries) {
     PyRef argument = PyRef::steal(unflatten_tree(entry.tree, leaves.data() + entry.first));
@@ -199,7 +206,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
       if (takes_back || is_backplane_error())
         recorder->reads().effects().take_back();
       else
-        recorder->reads().effects().take_back_tensors();
+        recorder->reads().effects().take_back_tensors(), recorder->reads().effects().settle_numbers();
     }
     bool takes_back;
   } failure{&recorder, options.takes_back};
@@ -207,20 +214,25 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     recorder.stands_for(entered[k].get(), inputs.places[k], inputs.trees.leaves[inputs.places[k]].get());
   {
     const SizeLog* noted = notes_sizes ? &log : nullptr;
-    PyRef returned = PyRef::steal(traced->call_traced(inputs, array, recorder, notes_sizes ? &log : nullptr));
-    if (!returned ||
-        !traced->keep_result(returned.get(), entered, noted, !options.guards_variables, recorder, &results, call.name))
+    PyRef returned = PyRef::steal(
+        traced->call_traced(inputs, array, recorder, notes_sizes ? &log : nullptr, follows ? &numbers : nullptr));
+    if (!returned || !traced->keep_result(returned.get(), entered, noted, follows ? &numbers : nullptr,
+                                          !options.guards_variables, recorder, &results, call.name))
       return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   const std::vector<TensorRead> reads = scope.reads();
-  traced->graph_ = scope.leave(results, traced->graph_options(inputs, options));
+  traced->graph_ = scope.leave(results, traced->graph_options(inputs, options, numbers.input_count()));
   traced->constants_ = traced->graph_.constants();
   if (!recorder.close(traced->constants_, reads, options.guards_variables, &traced->guards_, &traced->unkept_))
     return nullptr;
   for (Result& result : traced->results_) result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
   failure.recorder = nullptr;
+  if (follows && !traced->find_numbers(numbers)) return nullptr;
+  inputs.numbers = numbers.values();
+  inputs.number_tensors.clear();
+  traced->program_.make_tensors(inputs.numbers, &inputs.number_tensors);
   if (notes_sizes && !traced->find_stored_sizes(log)) return nullptr;
   traced->uses_ = log.take_uses();
   return traced;
@@ -262,6 +274,10 @@ int TracedCall::same_arguments(const CallInputs& inputs, std::string* why) const
   }
   for (size_t i = 0; i < statics_.size(); ++i) {
     PyObject *own = statics_[i].get(), *found = inputs.trees.leaves[i].get();
+    if (!static_steps_.empty() && static_steps_[i] && Py_TYPE(found) == Py_TYPE(own)) {
+      inputs.numbers[*static_steps_[i]] = PyRef::borrow(found);
+      continue;
+    }
     const bool tensor = is_input(found);
     if (!own && tensor) continue;
     const int same = own && !tensor ? same_static(own, found) : 0;
@@ -311,18 +327,14 @@ int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
     if (why) *why = std::string("grad_enabled: found ") + (*grad_mode_ ? "False, had True" : "True, had False");
     return 0;
   }
+  inputs.numbers.assign(program_.steps.size(), PyRef{});
+  inputs.number_tensors.clear();
   const int same = same_arguments(inputs, why);
   if (same != 1) return same;
   if (!guards_.fit_leaves([&](size_t i) { return inputs.trees.leaves[i].get(); }, why)) return 0;
-  const int guarded = guards_.fit(why);
-  return guarded == 1 ? same_tensors(inputs, why) : guarded;
-}
-
-bool TracedCall::repeat_effects(const CallInputs& inputs) const {
-  return effects_.replay([&](PyObject* size) {
-    const auto stored = stored_sizes_.find(size);
-    return stored == stored_sizes_.end() ? plain_number(size) : number_of(stored->second, inputs);
-  });
+  const int guarded = guards_.fit(why, &inputs.numbers);
+  if (guarded != 1) return guarded;
+  return same_tensors(inputs, why) && (program_.empty() || same_numbers(inputs, why));
 }
 
 bool TracedCall::wants_tape() const {
@@ -374,6 +386,7 @@ int TracedCall::traverse(visitproc visit, void* arg) const {
   for (const auto* list : {&statics_, &generators_})
     for (const PyRef& object : *list) Py_VISIT(object.get());
   for (const Result& result : results_) Py_VISIT(result.constant.get());
+  if (const int stop = program_.traverse(visit, arg)) return stop;
   if (const int stop = guards_.traverse(visit, arg)) return stop;
   return effects_.traverse(visit, arg);
 }

@@ -13,6 +13,7 @@
 
 #include "backplane/graph.hpp"
 #include "bindings/guards/recorder.hpp"
+#include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/transforms/transform_values.hpp"
 #include "bindings/transforms/transformed.hpp"
@@ -34,13 +35,18 @@ class CallInputs {
   InputTrees trees;
   InlineVector<Tensor, 8> tensors;
   InlineVector<size_t, 8> places;  // of the tensors, among trees.leaves
+  // What the function computes of the call's numbers, by step of the program (bindings/sizes/number_log.hpp) of the
+  // traced call that was asked last whether these inputs fit.
+  mutable std::vector<PyRef> numbers;
+  mutable std::vector<Tensor> number_tensors;  // those of them that the graph takes
 };
 
 // How the graph of a call is to be run.
 struct RunOptions {
   std::vector<Py_ssize_t> donated;  // positions of arguments whose tensors a run may overwrite
   std::optional<uint64_t> memory_budget;
-  bool takes_back = false;        // of an error of the function's own, all that it stored is taken back too
+  bool takes_back = false;  // of an error of the function's own, all that it stored is taken back too
+  const std::set<std::string>* numbers = nullptr;  // places whose numbers change, and are followed; nullptr: none are
   bool guards_variables = false;  // another value of a variable that the function reads makes another kind of call
 };
 
@@ -61,6 +67,8 @@ class TracedCall {
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
+  // Adds the places of numbers that are others than those of the trace.
+  void find_changed_numbers(const CallInputs& inputs, std::set<std::string>* places) const;
   // Which tensors that a run changes in place share memory, so that it would do something else; empty: none do.
   std::string shared_memory(const CallInputs& inputs) const {
     return graph_.shared_memory({inputs.tensors.data(), inputs.tensors.size()});
@@ -70,6 +78,8 @@ class TracedCall {
   // back, for a call that will run it once more.
   bool repeat_effects(const CallInputs& inputs) const;
   void take_back_effects() { effects_.take_back(); }
+  // Was a number found where it cannot be followed? Then the trace is no good.
+  bool hides_numbers() const noexcept { return hides_numbers_; }
   const std::string& why_unkept() const noexcept { return unkept_; }
   // Of a graph for any size: what the function does of which nobody knows what it gives at other sizes, so that the
   // function is run at each one before the graph is. Empty: nothing.
@@ -107,17 +117,22 @@ class TracedCall {
   std::string other_result(const TracedCall& other) const;
   bool check_uses(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   bool find_stored_sizes(const SizeLog& log);
+  bool find_numbers(NumberLog& log);
+  void enter_numbers(NumberLog& log, InlineVector<PyObject*, 8>& leaves);
+  // Of the values of the roots: the other numbers, and the tensors.
+  bool same_numbers(const CallInputs& inputs, std::string* why) const;
   std::vector<int64_t> sizes_of(const CallInputs& inputs) const;
   PyRef number_of(uint32_t use, const CallInputs& inputs) const;
   void keep_inputs(const CallInputs& inputs);
-  bool keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, bool all_are_outputs,
-                   const Recorder& recorder, std::vector<Tensor>* results, const char* name);
+  bool keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, const NumberLog* numbers,
+                   bool all_are_outputs, const Recorder& recorder, std::vector<Tensor>* results, const char* name);
   bool left_settings(bool records) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
-  PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log);
+  PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log,
+                        NumberLog* numbers);
   std::string leaf_name(size_t leaf) const;
-  GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options) const;
+  GraphOptions graph_options(const CallInputs& inputs, const RunOptions& options, size_t n_numbers = 0) const;
   int same_arguments(const CallInputs& inputs, std::string* why) const;
   bool same_tensors(const CallInputs& inputs, std::string* why) const;
   bool same_sizes(const CallInputs& inputs, std::string* why) const;
@@ -141,10 +156,12 @@ class TracedCall {
   struct Result {
     std::optional<size_t> output;   // of the graph
     std::optional<size_t> input;    // the caller's own tensor
+    bool is_detached = false;       // the output is given without its history
     std::optional<size_t> same_as;  // another leaf
     PyRef constant;
     bool is_new = false;           // each call gets a constant of its own
     std::optional<uint32_t> size;  // the constant is this use of a size
+    std::optional<uint32_t> step;  // of the numbers
   };
   std::vector<Result> results_;
   std::vector<PyRef> generators_;
@@ -153,7 +170,11 @@ class TracedCall {
   std::vector<SizeUse> uses_;
   std::unordered_map<PyObject*, uint32_t> stored_sizes_;  // among the effects, which hold them
   bool hides_sizes_ = false;                              // in objects that it stores
-  SizeNotes notes_;                                       // of a graph for any size
+  NumberProgram program_;
+  std::vector<std::optional<uint32_t>> static_steps_;       // per leaf: a number of the call
+  std::unordered_map<PyObject*, uint32_t> stored_numbers_;  // among the effects
+  bool hides_numbers_ = false;
+  SizeNotes notes_;  // of a graph for any size
   std::string unknown_;
   mutable std::set<std::vector<int64_t>> right_sizes_, wrong_sizes_;  // where the function was run
   mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take

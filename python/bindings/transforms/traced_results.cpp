@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backplane/attached.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -37,13 +38,24 @@ PyRef is_known_container(const Recorder& recorder) {
 
 }  // namespace
 
+namespace {
+
+// As x.detach() is: over the same memory; of a tensor of a transform a constant.
+PyRef detached(Tensor tensor) {
+  const PyRef attached = PyRef::steal(wrap_tensor(std::move(tensor)));
+  return PyRef::steal(attached ? PyObject_CallMethod(attached.get(), "detach", nullptr) : nullptr);
+}
+
+}  // namespace
+
 // The caller's own tensor is the result, as where the function is not traced. An array of another library became a
 // tensor, which is a new one.
 bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
 
 // `all_are_outputs`: of a graph that somebody looks at each tensor is an output, also one that is an input.
-bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, bool all_are_outputs,
-                             const Recorder& recorder, std::vector<Tensor>* results, const char* name) {
+bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, const NumberLog* numbers,
+                             bool all_are_outputs, const Recorder& recorder, std::vector<Tensor>* results,
+                             const char* name) {
   Leaves leaves;
   const PyRef known_containers = all_are_outputs ? PyRef{} : is_known_container(recorder);
   if (!flatten_tree(returned, known_containers.get(), &leaves, &result_)) return false;
@@ -58,7 +70,12 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
       results->push_back(tensor_of(leaf));
     } else if (!is_tensor(leaf) || (!is_transformed(tensor_of(leaf)) && recorder.reads().was_read(leaf))) {
       if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
-      result.constant = plain_number(leaf);
+      result.constant = untraced(plain_number(leaf).get());
+      if (numbers && is_traced_number(leaf)) {
+        if (const uint32_t step = numbers->step_of(leaf); step != NumberProgram::Operand::kConstant) result.step = step;
+      } else if (numbers && leads_to_number(leaf)) {
+        hides_numbers_ = true;
+      }
       if (log && is_size(leaf) && !all_are_outputs && log->use_of(leaf) != SizeUse::Operand::kNone)
         result.size = log->use_of(leaf);
     } else if (input != entered.end() && returns_input(static_cast<size_t>(input - entered.begin()))) {
@@ -66,8 +83,10 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
     } else {
       const auto [at, is_new] = known.try_emplace(leaf, i);
       if (is_new) {
+        const Tensor own = tensor_of(leaf), source = attached(own);
         result.output = results->size();
-        results->push_back(tensor_of(leaf));
+        result.is_detached = own.get() != source.get();
+        results->push_back(source);
       } else {
         result.same_as = at->second;
       }
@@ -78,16 +97,18 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
 }
 
 PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& inputs) const {
-  if (result_.is_leaf() && results_[0].output) return wrap_tensor(std::move(tensors[0]));
+  if (result_.is_leaf() && results_[0].output && !results_[0].is_detached) return wrap_tensor(std::move(tensors[0]));
   Leaves owned;
   InlineVector<PyObject*, 8> leaves;
   for (const Result& result : results_) {
-    PyRef leaf = result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
-                 : result.size    ? number_of(*result.size, inputs)
-                 : result.input   ? inputs.trees.leaves[inputs.places[*result.input]]
-                 : result.same_as ? PyRef::borrow(leaves[*result.same_as])
-                 : result.is_new  ? renewed(result.constant.get())
-                                  : result.constant;
+    PyRef leaf = result.is_detached ? detached(std::move(tensors[*result.output]))
+                 : result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
+                 : result.step      ? inputs.numbers[*result.step]
+                 : result.size      ? number_of(*result.size, inputs)
+                 : result.input     ? inputs.trees.leaves[inputs.places[*result.input]]
+                 : result.same_as   ? PyRef::borrow(leaves[*result.same_as])
+                 : result.is_new    ? renewed(result.constant.get())
+                                    : result.constant;
     if (!leaf) return nullptr;
     leaves.push_back(leaf.get());
     owned.push_back(std::move(leaf));

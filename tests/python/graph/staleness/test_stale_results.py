@@ -18,6 +18,12 @@ RESULTS = {
     "the argument": lambda x, w, o: x,
     "in a list": lambda x, w, o: [x, x],
     "detach": lambda x, w, o: x.detach(),
+    "data": lambda x, w, o: x.data,
+    "view of what was detached": lambda x, w, o: x.detach()[1:],
+    "transpose of what was detached twice": lambda x, w, o: x.detach().reshape(3, 1).detach().T,
+    "detached view": lambda x, w, o: x[1:].detach(),
+    "detached and whole": lambda x, w, o: (x, x.detach(), x[:2].detach()),
+    "detached result": lambda x, w, o: (lambda y: (y, y.detach(), y.detach()[1:]))(x * 2),
     "view": lambda x, w, o: x[1:],
     "reshape": lambda x, w, o: x.reshape(3, 1),
     "row and whole": lambda x, w, o: (x, x[0]),
@@ -38,12 +44,7 @@ RESULTS = {
 def pytest_generate_tests(metafunc):
     for name, table in (("result", RESULTS), ("mutable", MUTABLE)):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, [pytest.param(key, marks=marks_of(metafunc, key)) for key in table])
-
-
-def marks_of(metafunc, key):
-    is_copy = metafunc.function.__name__ == "test_result_that_is_an_alias" and key == "detach"
-    return [pytest.mark.xfail(strict=True, reason="a compiled detach() is a copy")] if is_copy else []
+            metafunc.parametrize(name, table)
 
 
 @kind(GUARDED)
