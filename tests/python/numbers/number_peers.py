@@ -51,18 +51,18 @@ def torch_results(function, arrays, differentiable, row_wise, orders):
     def part(gradient):
         return gradient[:, 0] if row_wise else gradient
 
-    found[0, 0] = function(*xs).numpy().astype(np.float64)
+    found[0, 0] = function(*xs).numpy(force=True).astype(np.float64)
     for i in differentiable:
         x = xs[i].clone().requires_grad_()
         y = function(*xs[:i], x, *xs[i + 1 :])
         if not y.requires_grad:
             continue
         first = part(torch.autograd.grad(y.sum(), x, create_graph=orders > 1)[0])
-        found[1, i] = first.detach().numpy().astype(np.float64)
+        found[1, i] = first.detach().numpy(force=True).astype(np.float64)
         if orders > 1 and first.requires_grad:
             second = torch.autograd.grad(first.sum(), x, allow_unused=True)[0]
             if second is not None:
-                found[2, i] = part(second).numpy().astype(np.float64)
+                found[2, i] = part(second).numpy(force=True).astype(np.float64)
     return found
 
 

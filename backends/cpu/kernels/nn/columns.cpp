@@ -44,7 +44,6 @@ void image_to_columns(const Windows& w, int64_t channels, const T* image, T* col
 
 template <class T>
 void columns_to_image(const Windows& w, int64_t channels, const T* columns, T* image) {
-  std::fill_n(image, channels * w.image(), T(0));
   for (int64_t c = 0; c < channels; ++c, image += w.image())
     for (int64_t ky = 0; ky < w.kernel[0]; ++ky)
       for (int64_t kx = 0; kx < w.kernel[1]; ++kx, columns += w.outputs())

@@ -9,7 +9,7 @@ namespace backplane::cpu {
 template <class T>
 void image_to_columns(const Windows& w, int64_t channels, const T* image, T* columns);
 
-// The adjoint: adds each entry to its pixel. `image` is zeroed first.
+// The adjoint: adds each entry to its pixel.
 template <class T>
 void columns_to_image(const Windows& w, int64_t channels, const T* columns, T* image);
 

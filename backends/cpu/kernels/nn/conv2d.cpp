@@ -5,9 +5,11 @@
 // Tensors are contiguous.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "kernels/families.hpp"
 #include "kernels/linalg/gemm.hpp"
+#include "kernels/nn/bands.hpp"
 #include "kernels/nn/columns.hpp"
 #include "kernels/nn/direct_conv2d.hpp"
 #include "kernels/nn/dnn_conv2d.hpp"
@@ -23,6 +25,10 @@ constexpr int64_t kPieceWork = int64_t{1} << 20;
 // Outputs of an image from which the direct way is faster: it saves writing and packing the matrix of windows, which
 // OpenBLAS's better kernels make up for on small images with many channels.
 constexpr int64_t kDirectOutputs = 2048;
+// Multiply-adds of an image from which the direct way goes first: a call of oneDNN cannot be interrupted, and where
+// channels are few it takes longer. 2^20 elements by 4001 taps on one thread of a Xeon (AVX-512): 0.38 and 2.05 s; 64
+// channels to 2, 2^16 by 501: 0.20 and 1.09 s; 2 to 64: 0.13 and 0.12 s.
+constexpr int64_t kLongWork = int64_t{1} << 30, kVeryLongWork = int64_t{1} << 37, kFewChannels = 8;
 // Gradients of kernels are summed over images in this many parts, whatever the threads, so that they do not depend on
 // them.
 constexpr int64_t kWeightParts = 8;
@@ -50,26 +56,44 @@ template <class T>
 Matrix matrix(const T* data, int64_t rows, int64_t cols) {
   return {reinterpret_cast<char*>(const_cast<T*>(data)), rows, cols, cols, 1};
 }
+// The columns of a matrix of results that are a band's outputs.
+template <class T>
+Matrix band_of(const T* results, int64_t filters, const Windows& whole, const Band& band) {
+  Matrix m = matrix(results + band.first, filters, band.windows.outputs());
+  m.row_stride = whole.outputs();
+  return m;
+}
+// Elements of the matrix of windows of the largest band.
+template <class T>
+int64_t band_size(const Convolution& c, int64_t taps) {
+  return c.pointwise() ? 0 : taps * outputs_of_band(c.windows, taps * int64_t{sizeof(T)});
+}
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
 
 template <class T>
 void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w, T* y) {
-  const int64_t images = c.images * c.groups, grain = std::max<int64_t>(kPieceWork / c.work(), 1);
+  std::vector<Band> bands;
+  for_each_band(c.windows, c.pointwise() ? 1 : c.taps() * int64_t{sizeof(T)},
+                [&](const Band& band) { bands.push_back(band); });
+  const auto count = static_cast<int64_t>(bands.size()), pieces = c.images * c.groups * count;
   const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
-    for (int64_t i = begin; i < end; ++i) {
+    const Scratch<T> columns(band_size<T>(c, c.taps()));
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t i = piece / count;
+      const Band& band = bands[static_cast<size_t>(piece % count)];
       const T* image = x + i * c.image_size();
+      Matrix windows = band_of(image, c.taps(), c.windows, band);
       if (!c.pointwise()) {
-        image_to_columns(c.windows, c.channels, image, columns.get());
-        image = columns.get();
+        image_to_columns(band.windows, c.channels, image, columns.get());
+        windows = matrix(columns.get(), c.taps(), band.windows.outputs());
       }
-      gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()),
-           matrix(image, c.taps(), c.windows.outputs()),
-           matrix(y + i * c.result_size(), c.filters, c.windows.outputs()));
+      gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()), windows,
+           band_of(y + i * c.result_size(), c.filters, c.windows, band));
     }
   };
-  if (images <= grain) return range(0, images);
-  plugin::parallel_for(frame, 0, images, grain, range);
+  const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(c.work() / count, 1), 1);
+  if (pieces <= grain) return range(0, pieces);
+  plugin::parallel_for(frame, 0, pieces, grain, range);
 }
 
 // Fewer images than threads are cut along their channels, each of which has windows of its own.
@@ -79,17 +103,25 @@ void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T
   const int64_t wanted = (frame->host->worker_count() + images - 1) / images;
   const int64_t parts = std::clamp<int64_t>(std::min(c.work() / kPieceWork, c.channels), 1, wanted);
   const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * outputs);
+    const Scratch<T> columns(band_size<T>(c, c.taps()));
     for (int64_t at = begin; at < end; ++at) {
       const int64_t i = at / parts, first = c.channels * (at % parts) / parts,
                     channels = c.channels * (at % parts + 1) / parts - first;
       Matrix kernels = matrix(w + i % c.groups * c.kernel_size() + first * taps, c.filters, channels * taps);
       kernels.row_stride = c.taps();
+      const T* results = y + i * c.result_size();
       T* image = x + i * c.image_size() + first * c.windows.image();
-      T* target = c.pointwise() ? image : columns.get();
-      gemm(plugin::kDtypeOf<T>, transposed(kernels), matrix(y + i * c.result_size(), c.filters, outputs),
-           matrix(target, channels * taps, outputs));
-      if (!c.pointwise()) columns_to_image(c.windows, channels, columns.get(), image);
+      if (c.pointwise()) {
+        gemm(plugin::kDtypeOf<T>, transposed(kernels), matrix(results, c.filters, outputs),
+             matrix(image, channels * taps, outputs));
+        continue;
+      }
+      std::fill_n(image, channels * c.windows.image(), T(0));
+      for_each_band(c.windows, c.taps() * int64_t{sizeof(T)}, [&](const Band& band) {
+        gemm(plugin::kDtypeOf<T>, transposed(kernels), band_of(results, c.filters, c.windows, band),
+             matrix(columns.get(), channels * taps, band.windows.outputs()));
+        columns_to_image(band.windows, channels, columns.get(), image);
+      });
     }
   };
   const int64_t grain = std::max<int64_t>(kPieceWork / std::max<int64_t>(c.work() / parts, 1), 1);
@@ -104,20 +136,24 @@ void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const 
       std::clamp<int64_t>(c.images * c.groups * c.work() / kPieceWork, 1, std::min(kWeightParts, c.images));
   const Scratch<T> sums(parts * total);
   const auto part = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(c.pointwise() ? 0 : c.taps() * c.windows.outputs());
+    const Scratch<T> columns(band_size<T>(c, c.taps()));
     for (int64_t p = begin; p < end; ++p) {
       T* sum = sums.get() + p * total;
       std::fill_n(sum, total, T(0));
       const int64_t last = c.images * (p + 1) / parts * c.groups;
       for (int64_t i = c.images * p / parts * c.groups; i < last; ++i) {
-        const T* image = x + i * c.image_size();
-        if (!c.pointwise()) {
-          image_to_columns(c.windows, c.channels, image, columns.get());
-          image = columns.get();
+        const T *image = x + i * c.image_size(), *results = y + i * c.result_size();
+        const Matrix target = matrix(sum + i % c.groups * c.kernel_size(), c.filters, c.taps());
+        if (c.pointwise()) {
+          gemm(plugin::kDtypeOf<T>, matrix(results, c.filters, c.windows.outputs()),
+               transposed(matrix(image, c.taps(), c.windows.outputs())), target, true);
+          continue;
         }
-        gemm(plugin::kDtypeOf<T>, matrix(y + i * c.result_size(), c.filters, c.windows.outputs()),
-             transposed(matrix(image, c.taps(), c.windows.outputs())),
-             matrix(sum + i % c.groups * c.kernel_size(), c.filters, c.taps()), true);
+        for_each_band(c.windows, c.taps() * int64_t{sizeof(T)}, [&](const Band& band) {
+          image_to_columns(band.windows, c.channels, image, columns.get());
+          gemm(plugin::kDtypeOf<T>, band_of(results, c.filters, c.windows, band),
+               transposed(matrix(columns.get(), c.taps(), band.windows.outputs())), target, true);
+        });
       }
     }
   };
@@ -158,9 +194,12 @@ void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* 
 template <Pass P, class T>
 void compute(const bp_frame* frame, const Convolution& c, const T* left, const T* right, T* result) {
   if constexpr (std::is_same_v<T, float>) {
-    if (dnn_conv2d(frame, P, c, left, right, result)) return;
-    if (P == Pass::kForward && !c.pointwise() && c.windows.outputs() >= kDirectOutputs)
+    const bool direct = P == Pass::kForward && !c.pointwise() && c.windows.outputs() >= kDirectOutputs;
+    const bool few_channels = std::min(c.channels, c.filters) <= kFewChannels;
+    if (direct && c.work() > (few_channels ? kLongWork : kVeryLongWork))
       return direct_forward(frame, c, left, right, result);
+    if (dnn_conv2d(frame, P, c, left, right, result)) return;
+    if (direct) return direct_forward(frame, c, left, right, result);
   }
   if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
   if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
