@@ -328,7 +328,10 @@ numbers() { # OPTION...
   local python=.venv one
   build "${package_targets[@]}"
   for one in "$@"; do [ "$one" != --peers ] || python=.venv-bench; done
-  [ "$python" = .venv ] || venv .venv-bench "${bench_python_packages[@]}"
+  if [ "$python" != .venv ]; then # a folder .venv-bench makes later builds build the benchmarks
+    install_packages "${bench_packages[@]}"
+    venv .venv-bench "${bench_python_packages[@]}"
+  fi
   environment
   (cd "$root" && run "$python/bin/python" tests/python/numbers/report.py "$@")
 }
