@@ -150,18 +150,23 @@ void store_lane(const bp_tensor* out, int64_t lane, T value) {
              item, 1);
 }
 
+template <class T>
+T log_sum_exp(const T* x, int64_t n) {
+  const LogSum<T> sum = softmax_loops<T>().log_sum_exp(x, n);
+  return static_cast<T>(static_cast<double>(sum.shift) + sum.log);
+}
 // A long lane alone: pieces of fixed size, and then the same of their results.
 template <class T>
 T log_sum_exp_in_pieces(const bp_frame* frame, const T* x, int64_t n) {
   constexpr int64_t kPiece = 65536;
   const int64_t pieces = (n + kPiece - 1) / kPiece;
-  if (pieces == 1) return softmax_loops<T>().log_sum_exp(x, n);
+  if (pieces == 1) return log_sum_exp(x, n);
   const Scratch<T> parts(pieces);
   plugin::parallel_for(frame, 0, pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      parts.get()[i] = softmax_loops<T>().log_sum_exp(x + i * kPiece, std::min(kPiece, n - i * kPiece));
+      parts.get()[i] = log_sum_exp(x + i * kPiece, std::min(kPiece, n - i * kPiece));
   });
-  return softmax_loops<T>().log_sum_exp(parts.get(), pieces);
+  return log_sum_exp(parts.get(), pieces);
 }
 
 // logsumexp(Tensor x, Axes? axis, *, bool keepdims)
@@ -189,7 +194,7 @@ bp_status BP_CALL logsumexp(const bp_frame* frame, const bp_value* args, int32_t
                    data_of(out) + lane * kItemSize[out->dtype], kItemSize[out->dtype], width);
         });
       for_each_lane(frame, reader, [&](int64_t lane, char* buffer) {
-        store_lane(out, lane, loops.log_sum_exp(reinterpret_cast<const T*>(reader.read(lane, buffer)), reader.block.n));
+        store_lane(out, lane, log_sum_exp(reinterpret_cast<const T*>(reader.read(lane, buffer)), reader.block.n));
       });
     });
   });
@@ -210,7 +215,8 @@ bp_status BP_CALL cross_entropy(const bp_frame* frame, const bp_value* args, int
       const char* read = reader.read(lane, buffer);
       for_compute_type(reader.compute, [&]<class T>() {
         const T* values = reinterpret_cast<const T*>(read);
-        store_lane(out, lane, softmax_loops<T>().log_sum_exp(values, reader.block.n) - values[label]);
+        const LogSum<T> sum = softmax_loops<T>().log_sum_exp(values, reader.block.n);
+        store_lane(out, lane, static_cast<T>(static_cast<double>(sum.shift - values[label]) + sum.log));
       });
     });
   });

@@ -95,6 +95,31 @@ double exp_sum(const T* x, T shift, T* out, int64_t n) {
   return total;
 }
 
+// Sums from 1 on whose digits beyond the 1 are lost: their logarithms are made of the rest, exp_rest.
+constexpr double kNearOne = 1.5;
+
+// exp_sum - 1, with the terms that are not 1 added apart. Of at least one element that is `shift`.
+template <class T>
+double exp_rest(const T* x, T shift, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  double ones = 0, rest = 0;
+  for (int64_t i = 0; i < n; i += step) {
+    const auto y =
+        hn::Sub(i + step <= n ? hn::LoadU(d, x + i) : load_some(d, x + i, n - i, kLowest<T>), hn::Set(d, shift));
+    const auto is_one = hn::Eq(y, hn::Zero(d));
+    ones += static_cast<double>(hn::CountTrue(d, is_one));
+    rest += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::IfThenZeroElse(is_one, exp_down(d, y)))));
+  }
+  return rest + (ones - 1);
+}
+// The logarithm of exp_sum, where `shift` is the largest element.
+template <class T>
+double log_of_sum(const T* x, T shift, int64_t n) {
+  const double sum = exp_sum<false>(x, shift, static_cast<T*>(nullptr), n);
+  return sum < kNearOne ? std::log1p(exp_rest(x, shift, n)) : std::log(sum);
+}
+
 template <class T>
 bool finite(T x) {
   return x - x == 0;
@@ -113,16 +138,15 @@ void softmax(const T* x, T* out, int64_t n) {
   for (; i < n; ++i) out[i] *= scale;
 }
 template <class T>
-T log_sum_exp(const T* x, int64_t n) {
+LogSum<T> log_sum_exp(const T* x, int64_t n) {
   const T shift = largest(x, n);
-  if (!finite(shift)) return shift;
-  return static_cast<T>(static_cast<double>(shift) + std::log(exp_sum<false>(x, shift, static_cast<T*>(nullptr), n)));
+  return {shift, finite(shift) ? log_of_sum(x, shift, n) : 0};
 }
 template <class T>
 void log_softmax(const T* x, T* out, int64_t n) {
   const T shift = largest(x, n);
   if (!finite(shift)) return static_cast<void>(std::fill_n(out, n, std::numeric_limits<T>::quiet_NaN()));
-  const T log_sum = static_cast<T>(std::log(exp_sum<false>(x, shift, static_cast<T*>(nullptr), n)));
+  const T log_sum = static_cast<T>(log_of_sum(x, shift, n));
   // Two subtractions: their sum could lose what a large shift hides.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - shift) - log_sum;
@@ -200,6 +224,29 @@ void sum_strip_in_pieces(const T* x, int64_t n, int64_t rows, int64_t stride, in
   }
 }
 
+// logs[j] = the logarithm of the sum of lane j, given as sums[j]; what it is where the lane's largest is not finite,
+// nobody reads. Sums near 1 are made again, without the terms that are 1.
+template <class T>
+void logs_of_sums(const T* x, int64_t n, int64_t stride, int64_t width, const T* shifts, const T* sums, double* logs) {
+  const hn::ScalableTag<T> d;
+  if (std::none_of(sums, sums + width, [](T sum) { return sum < kNearOne; })) {
+    for (int64_t j = 0; j < width; ++j) logs[j] = std::log(static_cast<double>(sums[j]));
+    return;
+  }
+  HWY_ALIGN T ones[kPadded] = {}, rests[kPadded] = {};
+  for (int64_t i = 0; i < n; ++i)
+    for_each_vector<T>(width, [&](int64_t j, int64_t count) HWY_ATTR {
+      const auto y = hn::Sub(load_row<T>(d, x + i * stride + j, count), hn::LoadU(d, shifts + j));
+      const auto is_one = hn::Eq(y, hn::Zero(d));
+      const auto one = hn::IfThenElseZero(is_one, hn::Set(d, T(1)));
+      hn::StoreU(hn::Add(hn::LoadU(d, ones + j), one), d, ones + j);
+      hn::StoreU(hn::Add(hn::LoadU(d, rests + j), hn::IfThenZeroElse(is_one, exp_down(d, y))), d, rests + j);
+    });
+  for (int64_t j = 0; j < width; ++j)
+    logs[j] = sums[j] < kNearOne ? std::log1p(static_cast<double>(rests[j]) + (static_cast<double>(ones[j]) - 1))
+                                 : std::log(static_cast<double>(sums[j]));
+}
+
 template <class T>
 void softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stride, int64_t width) {
   HWY_ALIGN T shifts[kPadded], scales[kPadded];
@@ -221,11 +268,13 @@ void softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stride, 
 }
 template <class T>
 void log_softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stride, int64_t width) {
-  HWY_ALIGN T shifts[kPadded], logs[kPadded];
+  HWY_ALIGN T shifts[kPadded], sums[kPadded], logs[kPadded];
+  double log_sums[kPadded];
   const hn::ScalableTag<T> d;
-  sum_strip_in_pieces(x, n, rows, stride, width, shifts, logs);
+  sum_strip_in_pieces(x, n, rows, stride, width, shifts, sums);
+  logs_of_sums(x, n, stride, width, shifts, sums, log_sums);
   for (int64_t j = 0; j < width; ++j)
-    logs[j] = finite(shifts[j]) ? std::log(logs[j]) : std::numeric_limits<T>::quiet_NaN();
+    logs[j] = finite(shifts[j]) ? static_cast<T>(log_sums[j]) : std::numeric_limits<T>::quiet_NaN();
   for (int64_t i = 0; i < n; ++i)
     for_each_vector<T>(width, [&](int64_t j, int64_t count) HWY_ATTR {
       const auto y = hn::Sub(load_row<T>(d, x + i * stride + j, count), hn::LoadU(d, shifts + j));
@@ -235,11 +284,11 @@ void log_softmax_strip(const T* x, T* out, int64_t n, int64_t rows, int64_t stri
 template <class T>
 void log_sum_exp_strip(const T* x, T* results, int64_t n, int64_t rows, int64_t stride, int64_t width) {
   HWY_ALIGN T shifts[kPadded], sums[kPadded];
+  double log_sums[kPadded];
   sum_strip_in_pieces(x, n, rows, stride, width, shifts, sums);
+  logs_of_sums(x, n, stride, width, shifts, sums, log_sums);
   for (int64_t j = 0; j < width; ++j)
-    results[j] = finite(shifts[j])
-                     ? static_cast<T>(static_cast<double>(shifts[j]) + std::log(static_cast<double>(sums[j])))
-                     : shifts[j];
+    results[j] = finite(shifts[j]) ? static_cast<T>(static_cast<double>(shifts[j]) + log_sums[j]) : shifts[j];
 }
 
 template <class T>
