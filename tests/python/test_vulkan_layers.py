@@ -41,7 +41,8 @@ def test_lines_are_normalised(vulkan, lines, length, dtype):
     check(bp.layer_norm, x)
     check(lambda x, b: bp.layer_norm(x, None, b), x, b)
     check(bp.layer_norm, x, w, b)
-    slack = 1000 if length == 1 else 60  # of one element it is a rounding error, times 1 / sqrt(eps)
+    # Of one element, or of two that are nearly equal, it is a rounding error, times 1 / sqrt(eps) at most.
+    slack = 1000 if length <= 2 else 60
     check(bp.layer_norm_grad, g, x, atol=slack * rtol)
     check(bp.layer_norm_grad, g, x, w, atol=slack * rtol)
 
