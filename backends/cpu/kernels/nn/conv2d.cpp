@@ -63,31 +63,37 @@ Matrix band_of(const T* results, int64_t filters, const Windows& whole, const Ba
   m.row_stride = whole.outputs();
   return m;
 }
+// Bytes of the column of one output in the matrix of windows. A pointwise convolution makes no such matrix.
+template <class T>
+int64_t column_bytes(const Convolution& c) {
+  return c.pointwise() ? 1 : c.taps() * int64_t{sizeof(T)};
+}
 // Elements of the matrix of windows of the largest band.
 template <class T>
-int64_t band_size(const Convolution& c, int64_t taps) {
-  return c.pointwise() ? 0 : taps * outputs_of_band(c.windows, taps * int64_t{sizeof(T)});
+int64_t band_size(const Convolution& c) {
+  return c.pointwise() ? 0 : c.taps() * outputs_of_band(c.windows, column_bytes<T>(c));
+}
+// The windows of a band: the image itself, or made in `columns`.
+template <class T>
+Matrix windows_of(const Convolution& c, const Band& band, const T* image, T* columns) {
+  if (c.pointwise()) return band_of(image, c.taps(), c.windows, band);
+  image_to_columns(band.windows, c.channels, image, columns);
+  return matrix(columns, c.taps(), band.windows.outputs());
 }
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
 
 template <class T>
 void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w, T* y) {
   std::vector<Band> bands;
-  for_each_band(c.windows, c.pointwise() ? 1 : c.taps() * int64_t{sizeof(T)},
-                [&](const Band& band) { bands.push_back(band); });
+  for_each_band(c.windows, column_bytes<T>(c), [&](const Band& band) { bands.push_back(band); });
   const auto count = static_cast<int64_t>(bands.size()), pieces = c.images * c.groups * count;
   const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(band_size<T>(c, c.taps()));
+    const Scratch<T> columns(band_size<T>(c));
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t i = piece / count;
       const Band& band = bands[static_cast<size_t>(piece % count)];
-      const T* image = x + i * c.image_size();
-      Matrix windows = band_of(image, c.taps(), c.windows, band);
-      if (!c.pointwise()) {
-        image_to_columns(band.windows, c.channels, image, columns.get());
-        windows = matrix(columns.get(), c.taps(), band.windows.outputs());
-      }
-      gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()), windows,
+      gemm(plugin::kDtypeOf<T>, matrix(w + i % c.groups * c.kernel_size(), c.filters, c.taps()),
+           windows_of(c, band, x + i * c.image_size(), columns.get()),
            band_of(y + i * c.result_size(), c.filters, c.windows, band));
     }
   };
@@ -99,11 +105,11 @@ void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w
 // Fewer images than threads are cut along their channels, each of which has windows of its own.
 template <class T>
 void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T* w, T* x) {
-  const int64_t outputs = c.windows.outputs(), taps = c.windows.taps(), images = c.images * c.groups;
+  const int64_t taps = c.windows.taps(), images = c.images * c.groups;
   const int64_t wanted = (frame->host->worker_count() + images - 1) / images;
   const int64_t parts = std::clamp<int64_t>(std::min(c.work() / kPieceWork, c.channels), 1, wanted);
   const auto range = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(band_size<T>(c, c.taps()));
+    const Scratch<T> columns(band_size<T>(c));
     for (int64_t at = begin; at < end; ++at) {
       const int64_t i = at / parts, first = c.channels * (at % parts) / parts,
                     channels = c.channels * (at % parts + 1) / parts - first;
@@ -111,16 +117,12 @@ void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T
       kernels.row_stride = c.taps();
       const T* results = y + i * c.result_size();
       T* image = x + i * c.image_size() + first * c.windows.image();
-      if (c.pointwise()) {
-        gemm(plugin::kDtypeOf<T>, transposed(kernels), matrix(results, c.filters, outputs),
-             matrix(image, channels * taps, outputs));
-        continue;
-      }
-      std::fill_n(image, channels * c.windows.image(), T(0));
-      for_each_band(c.windows, c.taps() * int64_t{sizeof(T)}, [&](const Band& band) {
-        gemm(plugin::kDtypeOf<T>, transposed(kernels), band_of(results, c.filters, c.windows, band),
-             matrix(columns.get(), channels * taps, band.windows.outputs()));
-        columns_to_image(band.windows, channels, columns.get(), image);
+      if (!c.pointwise()) std::fill_n(image, channels * c.windows.image(), T(0));
+      for_each_band(c.windows, column_bytes<T>(c), [&](const Band& band) {
+        const Matrix target = c.pointwise() ? band_of(image, channels, c.windows, band)
+                                            : matrix(columns.get(), channels * taps, band.windows.outputs());
+        gemm(plugin::kDtypeOf<T>, transposed(kernels), band_of(results, c.filters, c.windows, band), target);
+        if (!c.pointwise()) columns_to_image(band.windows, channels, columns.get(), image);
       });
     }
   };
@@ -136,7 +138,7 @@ void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const 
       std::clamp<int64_t>(c.images * c.groups * c.work() / kPieceWork, 1, std::min(kWeightParts, c.images));
   const Scratch<T> sums(parts * total);
   const auto part = [&](int64_t begin, int64_t end) {
-    const Scratch<T> columns(band_size<T>(c, c.taps()));
+    const Scratch<T> columns(band_size<T>(c));
     for (int64_t p = begin; p < end; ++p) {
       T* sum = sums.get() + p * total;
       std::fill_n(sum, total, T(0));
@@ -144,15 +146,9 @@ void weight_grad(const bp_frame* frame, const Convolution& c, const T* y, const 
       for (int64_t i = c.images * p / parts * c.groups; i < last; ++i) {
         const T *image = x + i * c.image_size(), *results = y + i * c.result_size();
         const Matrix target = matrix(sum + i % c.groups * c.kernel_size(), c.filters, c.taps());
-        if (c.pointwise()) {
-          gemm(plugin::kDtypeOf<T>, matrix(results, c.filters, c.windows.outputs()),
-               transposed(matrix(image, c.taps(), c.windows.outputs())), target, true);
-          continue;
-        }
-        for_each_band(c.windows, c.taps() * int64_t{sizeof(T)}, [&](const Band& band) {
-          image_to_columns(band.windows, c.channels, image, columns.get());
+        for_each_band(c.windows, column_bytes<T>(c), [&](const Band& band) {
           gemm(plugin::kDtypeOf<T>, band_of(results, c.filters, c.windows, band),
-               transposed(matrix(columns.get(), c.taps(), band.windows.outputs())), target, true);
+               transposed(windows_of(c, band, image, columns.get())), target, true);
         });
       }
     }
