@@ -84,7 +84,7 @@ class PinnedMemory {
   void release(void* data) {
     std::lock_guard lock(mutex_);
     const auto found = blocks_.find(static_cast<const char*>(data));
-    BP_CHECK(found != blocks_.end(), VALUE, "unkind: what is to be freed is no pinned memory");
+    BP_CHECK(found != blocks_.end(), VALUE, "unkind: the address to be freed is not the start of pinned memory");
     std::fill(found->second->begin(), found->second->end(), '\xfe');
     blocks_.erase(found);
   }

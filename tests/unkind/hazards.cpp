@@ -30,7 +30,7 @@ void Scheduler::release(Device& device, void* data) {
   Guard lock(mutex_);
   uint64_t offset = 0;
   Block* block = device.memory.find(data, &offset);
-  if (!block || offset != 0) findings_.fail("deallocate of what is no block of the device");
+  if (!block || offset != 0) findings_.fail("deallocate of an address that is not a block of the device");
   for (const Access& access : block->accesses) {
     if (known_.at(access.queue) >= access.seq) continue;
     const auto queue = queues_.find(access.queue);
@@ -47,7 +47,7 @@ void Scheduler::give(Device& device, void* data, bp_stream* const* streams, cons
   Guard lock(mutex_);
   uint64_t offset = 0;
   Block* block = device.memory.find(data, &offset);
-  if (!block || offset != 0 || block->given) findings_.fail("give of what is no block of the device");
+  if (!block || offset != 0 || block->given) findings_.fail("give of an address that is not a block of the device");
   Clock ended = known_;
   Device::Given given{block->id, {}};
   for (int32_t i = 0; i < n; ++i) {

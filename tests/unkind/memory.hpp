@@ -1,5 +1,5 @@
 // The memory of one unkind device: each block is an allocation of the host's of its own, whose address the host never
-// sees, so that the address sanitizer sees what lies beyond one.
+// sees, so that the address sanitizer sees accesses beyond it.
 //
 // New blocks hold a pattern that is a NaN in every floating dtype. Freed ones are overwritten, and their names are
 // never used again. Each block knows the work that touches it and may not have ended: see hazards.hpp. Guarded by the

@@ -57,7 +57,7 @@ struct Queue : std::enable_shared_from_this<Queue> {
 
   uint64_t completed() const;
   bool ready() const;  // may its first item run?
-  // The last position under `ticket`, and what comes before it.
+  // The last position under `ticket`, and the positions before it.
   struct Position {
     uint64_t ticket, seq;
     std::shared_ptr<const Clock> before;

@@ -1,4 +1,4 @@
-// What the host puts on queues, and what it hears of them.
+// Work that the host puts on queues, and the progress reported to it.
 #include <algorithm>
 #include <utility>
 
@@ -100,7 +100,7 @@ void Scheduler::know(Queue& queue, uint64_t ticket) {
   known_.raise(*at->before);
 }
 
-// What it says may be old, and never falls.
+// The result may be out of date, but never decreases.
 uint64_t Scheduler::completed(Queue& queue) {
   Guard lock(mutex_);
   credits_ += static_cast<int64_t>(random_() % 3);

@@ -139,7 +139,7 @@ void Scheduler::advance() {
 }
 
 // The greatest weight goes first, so that one queue runs far ahead of the others; now and then one gets a new weight.
-// Of two streams of a device the one of the greater priority goes first, always.
+// Of two streams of a device, the stream with the greater priority always goes first.
 Queue* Scheduler::choose() {
   Queue* best = nullptr;
   for (auto& [id, queue] : queues_) {

@@ -19,7 +19,6 @@ namespace {
 using std::string_view;
 
 constexpr int kMostContainers = 8;  // one in the other
-constexpr size_t kMostNumbers = 4;  // arguments of a function that is followed
 
 // Functions of C that hand objects on as they are, or ask their types.
 constexpr string_view kKeepsObjects[] = {"isinstance",
@@ -107,10 +106,7 @@ void look_at_all(PyObject* object) {
 
 // A plain number with a type that keeps sight of what is computed with it.
 void make_traced(PyObject** place) {
-  PyTypeObject* type = PyFloat_Check(*place) ? g_number_hook.float_type : g_number_hook.int_type;
-  const PyRef arguments = PyRef::steal(PyTuple_Pack(1, *place));
-  PyObject* made = arguments ? type->tp_base->tp_new(type, arguments.get(), nullptr) : nullptr;
-  if (made) Py_SETREF(*place, made);
+  if (PyRef made = as_traced(*place)) Py_SETREF(*place, made.release());
   forget_error();
 }
 
@@ -127,16 +123,7 @@ bool has_python_operators(PyObject* object) {
 // ---- Functions of numbers
 
 PyObject* call_followed(PyObject* function, PyObject* const* arguments, Py_ssize_t count) {
-  PyRef plain[kMostNumbers];
-  PyObject* given[kMostNumbers];
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    plain[i] = untraced(arguments[i]);
-    if (!plain[i]) return nullptr;
-    given[i] = plain[i].get();
-  }
-  PyObject* result = PyObject_Vectorcall(function, given, static_cast<size_t>(count), nullptr);
-  NumberLog* log = NumberLog::current();
-  return log ? log->computed(function, arguments, static_cast<size_t>(count), result) : result;
+  return compute(function, arguments, static_cast<size_t>(count));
 }
 
 PyObject* type_of_number(PyObject*, PyObject* number) {
@@ -173,7 +160,7 @@ const std::unordered_set<PyObject*>& number_functions() {
 }
 
 bool are_numbers(std::span<PyObject*> arguments) {
-  return !arguments.empty() && arguments.size() <= kMostNumbers &&
+  return !arguments.empty() && arguments.size() <= kMostOperands &&
          std::all_of(arguments.begin(), arguments.end(), [](PyObject* one) {
            return one && (is_traced_number(one) || may_be_traced(one) || PyBool_Check(one));
          });

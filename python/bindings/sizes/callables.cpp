@@ -32,7 +32,6 @@ bool is_ours(PyObject* callable) {
          is_of_this_package(Py_TYPE(self));
 }
 
-// Code of Python, which is looked at itself.
 bool is_python_callable(PyObject* callable) {
   if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
   if (PyFunction_Check(callable)) return true;

@@ -11,7 +11,7 @@ namespace backplane::python {
 
 // An array or a number of NumPy's.
 bool is_of_numpy(PyObject* object);
-// Its name, or that of its class.
+// The callable's name, or the name of its class.
 std::string name_of_callable(PyObject* callable);
 // A function, class or method of this package.
 bool is_ours(PyObject* callable);

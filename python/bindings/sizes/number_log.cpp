@@ -16,6 +16,25 @@ PyRef untraced(PyObject* object) {
   return PyRef::borrow(object);
 }
 
+PyRef as_traced(PyObject* value) {
+  PyTypeObject* type = PyFloat_Check(value) ? g_number_hook.float_type : g_number_hook.int_type;
+  const PyRef arguments = PyRef::steal(PyTuple_Pack(1, value));
+  return PyRef::steal(arguments ? type->tp_base->tp_new(type, arguments.get(), nullptr) : nullptr);
+}
+
+PyObject* compute(PyObject* function, PyObject* const* operands, size_t count) {
+  PyRef plain[kMostOperands];
+  PyObject* given[kMostOperands];
+  for (size_t i = 0; i < count; ++i) {
+    plain[i] = untraced(operands[i]);
+    if (!plain[i]) return nullptr;
+    given[i] = plain[i].get();
+  }
+  PyObject* result = PyObject_Vectorcall(function, given, count, nullptr);
+  NumberLog* log = NumberLog::current();
+  return log ? log->computed(function, operands, count, result) : result;
+}
+
 uint32_t NumberLog::step_of(PyObject* number) const {
   const auto known = is_traced_number(number) ? known_.find(number) : known_.end();
   return known == known_.end() ? NumberProgram::Operand::kConstant : known->second;
@@ -37,9 +56,7 @@ uint32_t NumberLog::add(PyObject* function, PyObject* const* operands, size_t co
 
 // A new object for each step, so that an object tells its step.
 PyRef NumberLog::follow(uint32_t step, PyObject* value) {
-  PyTypeObject* type = PyFloat_CheckExact(value) ? g_number_hook.float_type : g_number_hook.int_type;
-  const PyRef arguments = PyRef::steal(PyTuple_Pack(1, value));
-  PyRef made = PyRef::steal(arguments ? type->tp_base->tp_new(type, arguments.get(), nullptr) : nullptr);
+  PyRef made = as_traced(value);
   if (!made) return {};
   known_[made.get()] = step;
   held_.push_back(made);

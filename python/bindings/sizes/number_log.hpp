@@ -23,6 +23,12 @@ bool add_number_types();  // and sets the hook
 
 // The float or int with the value of a traced number, of a type that nobody follows; any other object itself.
 PyRef untraced(PyObject* object);
+// A float or int with the type of a traced number, of no step. Empty: a Python error.
+PyRef as_traced(PyObject* value);
+// The result of a function for plain numbers in place of up to kMostOperands traced ones. A step, if one of them is
+// followed now. nullptr: a Python error.
+inline constexpr size_t kMostOperands = 4;
+PyObject* compute(PyObject* function, PyObject* const* operands, size_t count);
 // A float or an int of exactly that type: what may become a traced number.
 inline bool may_be_traced(PyObject* object) noexcept { return PyFloat_CheckExact(object) || PyLong_CheckExact(object); }
 
@@ -50,10 +56,10 @@ class NumberProgram {
   std::vector<Input> inputs;  // of the graph, behind the call's tensors, in order
 
   bool empty() const noexcept { return steps.empty(); }
-  // `values`: those of the roots, by step; the others are filled in. False: the graph is not for these values, and
-  // `why` says so, where it is not nullptr.
+  // `values`, by step: the roots' values are given, and the others are filled in. False: the graph is not for these
+  // values, and `why` says so, where it is not nullptr.
   bool run(std::vector<PyRef>& values, std::string* why) const;
-  // The inputs' tensors. False: a value is not one of its dtype, as an int beyond the range.
+  // The inputs' tensors. False: a value is out of its dtype's range.
   bool make_tensors(const std::vector<PyRef>& values, std::vector<Tensor>* tensors) const;
   int traverse(visitproc visit, void* arg) const;
 };
@@ -79,7 +85,8 @@ class NumberLog {
 
   // The value as a root, or nothing, where none is wanted of this path.
   PyRef root(PyObject* value, const std::string& path);
-  // `result`, which is taken over, as what the function gives of the operands; as it is, where it is no number.
+  // `result`, which is taken over, as what the function gives of the operands. Returned unchanged if it is not a
+  // number.
   PyObject* computed(PyObject* function, PyObject* const* operands, size_t count, PyObject* result);
   // The value of a traced number is looked at.
   void look_at(PyObject* number);

@@ -37,7 +37,6 @@ bool NumberProgram::run(std::vector<PyRef>& values, std::string* why) const {
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     if (step.function) {
-      constexpr size_t kMostOperands = 4;
       PyObject* given[kMostOperands + 1] = {};
       const size_t count = std::min(step.operands.size(), kMostOperands);
       for (size_t k = 0; k < count; ++k) {

@@ -1,4 +1,4 @@
-// The types of traced numbers (number_log.hpp): float and int with slots that note what is done.
+// The types of traced numbers (number_log.hpp): subclasses of float and int whose slots note each use.
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/number_operands.hpp"
@@ -25,20 +25,6 @@ PyObject* the_operator() {
 }
 
 bool is_number_of_python(PyObject* object) { return PyFloat_Check(object) || PyLong_Check(object); }
-
-// The function of plain numbers, as a step where one of them is followed now.
-PyObject* compute(PyObject* function, PyObject* const* operands, size_t count) {
-  PyRef plain[3];
-  PyObject* given[3];
-  for (size_t i = 0; i < count; ++i) {
-    plain[i] = untraced(operands[i]);
-    if (!plain[i]) return nullptr;
-    given[i] = plain[i].get();
-  }
-  PyObject* result = PyObject_Vectorcall(function, given, count, nullptr);
-  NumberLog* log = NumberLog::current();
-  return log ? log->computed(function, operands, count, result) : result;
-}
 
 // Other operands answer themselves, or are found to be none.
 template <const char* kName>

@@ -22,7 +22,7 @@ bp_device device_of_tensor(PyObject* tensor) noexcept {
   return op != BP_NO_OP && (op_def(op).dtype_flags & BP_DTYPE_COMPARES) && read_compared(operand, value);
 }
 
-// A traced number beside a tensor: what stands for it, or its value. 0: an int beyond 64 bits.
+// A traced number beside a tensor: the graph's input for it, or its value. 0: an int beyond 64 bits.
 [[gnu::cold]] int read_traced_operand(OpHandle op, PyObject* number, PyObject* other, bp_value* value) noexcept {
   if (!is_tensor(other) || !read_traced_number(number, value)) return 0;
   value->flags |= BP_VALUE_NUMBER;

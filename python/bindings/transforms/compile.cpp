@@ -112,7 +112,7 @@ void keep(const CompileOptions& options, std::shared_ptr<TracedCall> traced, con
            " are kept");
 }
 
-// Numbers that differ from those of the kept calls are followed from now on.
+// Follows numbers that differ from the numbers of the kept calls.
 std::shared_ptr<TracedCall> trace_with_numbers(const CompileOptions& options, const CallInputs& inputs,
                                                bool* is_of_this_size) {
   RunOptions run = options.run;

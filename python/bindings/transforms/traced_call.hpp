@@ -67,7 +67,7 @@ class TracedCall {
   // 1: a replay with these inputs does what the function would do. 0: not, and `why` says the first reason, where it is
   // not nullptr. -1: a comparison of static arguments raised.
   int fits(const CallInputs& inputs, std::string* why) const;
-  // Adds the places of numbers that are others than those of the trace.
+  // Adds the places of numbers that differ from the trace's.
   void find_changed_numbers(const CallInputs& inputs, std::set<std::string>* places) const;
   // Which tensors that a run changes in place share memory, so that it would do something else; empty: none do.
   std::string shared_memory(const CallInputs& inputs) const {
@@ -78,7 +78,7 @@ class TracedCall {
   // back, for a call that will run it once more.
   bool repeat_effects(const CallInputs& inputs) const;
   void take_back_effects() { effects_.take_back(); }
-  // Was a number found where it cannot be followed? Then the trace is no good.
+  // Was a number found where it cannot be followed? Then the trace cannot be used.
   bool hides_numbers() const noexcept { return hides_numbers_; }
   const std::string& why_unkept() const noexcept { return unkept_; }
   // Of a graph for any size: what the function does of which nobody knows what it gives at other sizes, so that the

@@ -30,7 +30,7 @@ void TracedCall::enter_numbers(NumberLog& log, InlineVector<PyObject*, 8>& leave
   }
 }
 
-// When the trace has ended: what it stored holds numbers as they are, and each replay stores its own.
+// After the trace: objects that it stored into hold plain numbers, and each replay stores its own.
 bool TracedCall::find_numbers(NumberLog& log) {
   std::vector<PyObject*> stored;
   if (!effects_.find_numbers(&stored)) hides_numbers_ = true;

@@ -1,4 +1,4 @@
-"""Kinds of staleness: a number that is another one at each call, wherever it stands and whatever is done with it."""
+"""Kinds of staleness: a number that changes at each call, in every place and in every use."""
 
 import collections
 import dataclasses
@@ -136,7 +136,7 @@ PLACES = {
     "dict.get": of_get,
 }
 
-# What is done with the number, beside a tensor.
+# Uses of the number beside a tensor.
 USES = {
     "product": lambda x, n: x * n,
     "sum on the left": lambda x, n: n + x,
