@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <set>
 
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
+#include "journal.hpp"
 #include "running.hpp"
 #include "trial.hpp"
 
@@ -48,7 +50,7 @@ std::vector<Entry> all_entries() {
 std::vector<Entry> entries_of(const Options& options) {
   std::vector<Entry> all = all_entries();
   std::erase_if(all, [&](const Entry& entry) { return !matches(options.op, entry.name); });
-  BP_CHECK(!all.empty() || options.op == kDeviceLaws, VALUE, "conformance: no op matches \"", options.op,
+  BP_CHECK(!all.empty() || wants_device_laws(options), VALUE, "conformance: no op matches \"", options.op,
            "\"; `backplane ops` lists them");
   return all;
 }
@@ -94,6 +96,15 @@ void show_failure(const Outcome& outcome, bool terminal) {
   std::fflush(stderr);
 }
 
+void report_stopped(const Options& options, const std::string& device, const Journal& journal, int signal,
+                    double seconds) {
+  const auto [outcomes, current] = journal.found();
+  report(options, device, outcomes, seconds, true);
+  fmt::print("stopped by {} while it tried {}; the table has what came before.{}\n",
+             signal == SIGINT ? "SIGINT" : "SIGTERM", current.empty() ? "the first work" : current,
+             options.json.empty() ? "" : " Go on with the same options and --resume");
+}
+
 struct NamedMode {
   const char* name;
   Mode* run;
@@ -115,7 +126,7 @@ std::vector<std::string> mode_names() {
 std::vector<Placement> placement_of(OpHandle op, bp_device device) {
   const std::vector<Entry> entries = all_entries();
   const auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& one) { return one.op == op; });
-  const auto called = [](const Sample& one) { return one.error.empty(); };
+  const auto called = [](const Sample& one) { return one.is_usual(); };
   const bool found = entry != entries.end() && !entry->has("higher_order") &&
                      std::any_of(entry->samples.begin(), entry->samples.end(), called);
   BP_CHECK(found, VALUE, op_def(op).name, " has no sample that can be called from here");
@@ -133,6 +144,7 @@ std::vector<Placement> placement_of(OpHandle op, bp_device device) {
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
   BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
+  StopSignals signals;
   const bool checked = check_kernels(false);  // on where the environment asks for it
   enable_checked_kernels();
   check_kernels(checked);  // else those of the calls that ask for it
@@ -141,24 +153,35 @@ int run(const Options& options) {
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(parse_device(options.device));
   warn_of_rows_for_nobody();
-  const std::vector<Entry> entries = entries_of(options);
+  const std::string device = described(subject);
+  Journal journal(options, device);
+  std::vector<Entry> entries = entries_of(options);
+  std::erase_if(entries, [&](const Entry& entry) { return journal.is_done(entry.name); });
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  std::vector<Outcome> outcomes;
+  std::vector<Outcome> outcomes = journal.restored();
   // The first failure of each op comes at once: a kernel may end the run, or not end, before the report.
-  const Progress progress = [&, shown = size_t{0}, ops = std::set<std::string>()](size_t done, size_t all,
-                                                                                  const std::string& name) mutable {
+  const Progress progress = [&, shown = outcomes.size(), ops = std::set<std::string>()](
+                                size_t done, size_t all, const std::string& name) mutable {
     for (; shown < outcomes.size(); ++shown)
       if (outcomes[shown].verdict == Verdict::kFail && ops.insert(outcomes[shown].op).second)
         show_failure(outcomes[shown], terminal);
+    journal.begin(name, outcomes);
     if (terminal) show_progress(done, all, name);
   };
   const auto start = std::chrono::steady_clock::now();
-  if (work_ends(subject, outcomes)) mode->run(subject, entries, options, progress, outcomes);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto seconds_so_far = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  {
+    const StopSignals::Watch watch(
+        signals, [&](int signal) { report_stopped(options, device, journal, signal, seconds_so_far()); });
+    if (work_ends(subject, outcomes)) mode->run(subject, entries, options, progress, outcomes);
+  }
+  const double seconds = seconds_so_far();
   if (terminal) fmt::print(stderr, "\r{:80}\r", "");
-  const std::string device = described(subject);
   if (!options.json.empty()) write_json(options, device, outcomes, seconds);
   if (!options.html.empty()) write_html(options, device, outcomes, seconds);
+  journal.finish();
   return report(options, device, outcomes, seconds);
 }
 

@@ -1,9 +1,12 @@
 // Laws of a device's table, tried on streams and blocks of the kit's own: memory, copies, order, tickets, waiting.
 //
 // What a backend does not offer has no law: a synchronous one has no streams.
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "backplane/device.hpp"
@@ -175,6 +178,45 @@ void freed_memory_comes_back(const Table& table, uint64_t total) {
     detail::fail(BP_ERROR_DATA, "memory_stats: ", after, " bytes are in use after all was freed, ", before, " before");
 }
 
+// The largest block that the device gives, below `refused` bytes, to within a MiB.
+uint64_t largest_block(const Table& table, uint64_t refused) {
+  uint64_t given = kSmallPart;
+  while (refused - given > kSmallPart) {
+    const uint64_t middle = given + (refused - given) / 2;
+    (is_there(table, middle) ? given : refused) = middle;
+  }
+  return given;
+}
+
+// Offsets of 32 bits wrap there, and signed ones at half of that.
+void large_blocks_keep_offsets(const Table& table, uint64_t total) {
+  constexpr uint64_t kUnit = 256, kBeyond = uint64_t{1} << 32;
+  uint64_t size = std::max(std::min(kBeyond + kSmallPart, total / 4), kSmallPart);
+  std::optional<Block> made;
+  try {
+    made.emplace(table, size);
+  } catch (const Error& error) {
+    if (error.code() != BP_ERROR_MEMORY) throw;
+    made.emplace(table, size = largest_block(table, size));
+  }
+  Block& block = *made;
+  Stream stream(table);
+  std::vector<uint64_t> places{0};
+  for (const uint64_t at : {kBeyond / 2, kBeyond, size - kUnit})
+    if (at + kUnit <= size && at > places.back()) places.push_back(at);
+  const std::string what = "a block of " + std::to_string(size) + " bytes, at offset ";
+  for (unsigned i = 0; i < places.size(); ++i) block.put(stream, pattern(kUnit, i), places[i]);
+  for (unsigned i = 0; i < places.size(); ++i)
+    expect_bytes(block.get(stream, places[i], kUnit), pattern(kUnit, i), (what + std::to_string(places[i])).c_str());
+  if (!table.def().copy) return;
+  Block small(table, kUnit);
+  for (unsigned i = 0; i < places.size(); ++i) {
+    small.copy_from(stream, block, 0, places[i], kUnit);
+    expect_bytes(small.get(stream, 0, kUnit), pattern(kUnit, i),
+                 ("copy from " + what + std::to_string(places[i])).c_str());
+  }
+}
+
 void properties_are_sound(const DeviceInfo& info) {
   const bp_device_properties& found = info.properties;
   BP_CHECK(found.name[0], DATA, "properties: the name is empty");
@@ -203,6 +245,8 @@ bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes) {
   return false;
 }
 
+bool wants_device_laws(const Options& options) { return options.op == "*" || options.op.starts_with('('); }
+
 void run_device_laws(const Subject& subject, const Options& options, const Progress& progress,
                      std::vector<Outcome>& outcomes) {
   const Table table(subject.device);
@@ -215,6 +259,7 @@ void run_device_laws(const Subject& subject, const Options& options, const Progr
             {kDeviceLaws, "offsets", [&] { copies_keep_offsets(table); }},
             {kDeviceLaws, "copy_from_host", [&] { sources_are_read_at_once(table); }},
             {kDeviceLaws, "out of memory", [&] { too_much_memory_is_refused(table); }},
+            {kDeviceLaws, "large blocks", [&] { large_blocks_keep_offsets(table, info->properties.total_memory); }},
             {kDeviceLaws, "deallocate", [&] { freed_memory_comes_back(table, info->properties.total_memory); }}};
   if (!table.synchronous()) {
     laws.push_back({kDeviceLaws, "tickets", [&] { tickets_complete(table); }});
@@ -225,6 +270,10 @@ void run_device_laws(const Subject& subject, const Options& options, const Progr
   add_memory_laws(table, laws);
   add_compiler_laws(table, subject.computes, laws);
   add_recording_laws(table, laws);
+  if (options.op != "*" && options.op != kDeviceLaws)
+    std::erase_if(laws, [&](const auto& law) { return fnmatch(options.op.c_str(), law.row.c_str(), 0) != 0; });
+  BP_CHECK(!laws.empty(), VALUE, "conformance: no row of laws matches \"", options.op,
+           "\"; '(device)*' matches all of them, '(device) streams' one");
   size_t done = 0;
   for (const auto& [row, check, holds] : laws) {
     progress(done++, laws.size(), row + " " + check);

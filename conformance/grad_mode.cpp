@@ -227,7 +227,7 @@ void run_entry(const Subject& subject, const Entry& entry, const Options& option
   // Vectors with a phase of their own have the gradient of the phase that was chosen.
   const bool gradients = !entry.exempt("gradient") && entry.is_repeatable() && entry.compare != "up_to_phase";
   for (size_t sample = 0; sample < entry.samples.size(); ++sample) {
-    if (!entry.samples[sample].error.empty()) continue;
+    if (!entry.samples[sample].is_usual()) continue;
     const std::vector<bp_dtype> dtypes = dtypes_of(entry, entry.samples[sample]);
     for (const bp_dtype dtype : dtypes)
       if (gradients && (dtype == BP_FLOAT64 || dtype == BP_COMPLEX128))

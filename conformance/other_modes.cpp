@@ -21,7 +21,7 @@ void each_case(const std::vector<Entry>& entries, const Progress& progress, cons
     const Entry& entry = entries[i];
     progress(i, entries.size(), entry.name);
     for (size_t sample = 0; !entry.has("higher_order") && sample < entry.samples.size(); ++sample) {
-      if (!entry.samples[sample].error.empty()) continue;
+      if (!entry.samples[sample].is_usual()) continue;
       std::vector<bp_dtype> dtypes = choose(dtypes_of(entry, entry.samples[sample]));
       if (dtypes.empty()) dtypes.push_back(BP_DTYPE_NONE);
       for (const bp_dtype dtype : dtypes) each(entry, sample, dtype);
@@ -89,7 +89,7 @@ void run_support(const Subject& subject, const std::vector<Entry>& entries, cons
 
 void run_stress(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
                 const Progress& progress, std::vector<Outcome>& outcomes) {
-  if (options.op == "*" || options.op == kDeviceLaws) {
+  if (wants_device_laws(options)) {
     run_device_laws(subject, options, progress, outcomes);
     run_out_of_memory(subject, outcomes);
   }

@@ -42,10 +42,12 @@ struct Options {
   std::string json, html;
   bool brief = false;    // one sample per op and class of dtypes
   bool partial = false;  // what the device has no kernel for is listed, not failed
+  bool resume = false;   // after a run that was stopped
 };
 
-// Prints the table of the outcomes, and writes the files that the options name. The exit status: 0 when all passed.
-int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds);
+// Prints the table of the outcomes. The exit status: 0 when all passed. `stopped`: the run ended before all were tried.
+int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds,
+           bool stopped = false);
 void write_report(const std::string& path, const std::string& text);
 void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds);

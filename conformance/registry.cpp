@@ -2,6 +2,7 @@
 #include "registry.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -92,11 +93,13 @@ Entry read_entry(const Json& row) {
   entry.compare = row.at("compare");
   entry.decomposes = row.at("decompose");
   for (const auto& [law, why] : row.at("except").items()) entry.exempted.insert(law);
-  for (const Json& sample : row.at("samples")) {
-    Sample& made = entry.samples.emplace_back();
-    made.error = sample.at("error");
-    for (const auto& [name, value] : sample.at("args").items()) made.values[name] = read_value(value);
-  }
+  for (const char* key : {"samples", "large"})
+    for (const Json& sample : row.value(key, Json::array())) {
+      Sample& made = entry.samples.emplace_back();
+      made.error = sample.at("error");
+      made.large = std::strcmp(key, "large") == 0;
+      for (const auto& [name, value] : sample.at("args").items()) made.values[name] = read_value(value);
+    }
   return entry;
 }
 

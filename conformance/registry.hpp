@@ -35,6 +35,9 @@ struct SampleValue {
 struct Sample {
   std::map<std::string, SampleValue> values;  // by argument; what is left out takes its default
   std::string error;                          // "": the call succeeds
+  bool large = false;                         // of a size at which devices change their method: the check `large` alone
+
+  bool is_usual() const { return error.empty() && !large; }
 };
 
 struct Argument {

@@ -1,11 +1,13 @@
 // The table that ends a run, and its JSON. See outcome.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "backplane/device.hpp"
 #include "backplane/plugin/whole_file.hpp"
 #include "outcome.hpp"
+#include "outcome_json.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -55,7 +57,8 @@ std::string routes_text(const Row& row) {
   return text;
 }
 
-int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds) {
+int report(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes, double seconds,
+           bool stopped) {
   size_t passed = 0, failed = 0, unsupported = 0, ops = 0, width = 4;
   const std::map<std::string, Row> rows = rows_of(outcomes);
   for (const auto& [op, row] : rows) width = std::max(width, op.size());
@@ -69,29 +72,52 @@ int report(const Options& options, const std::string& device, const std::vector<
     if (row.worst) fmt::print("  FAIL {}: {}\n", place_text(*row.worst), row.worst->text);
     if (row.refusal) fmt::print("  unsupported {}: {}\n", place_text(*row.refusal), row.refusal->text);
   }
-  const bool good = failed == 0 && passed > 0;
+  const bool good = failed == 0 && passed > 0 && !stopped;
   fmt::print("\nconformance {} of {}: {} in {:.1f} s: {} cases of {} ops, {} passed, {} failed, {} unsupported\n",
-             options.mode, device, good ? "PASS" : "FAIL", seconds, passed + failed + unsupported, ops, passed, failed,
-             unsupported);
+             options.mode, device,
+             stopped ? "STOPPED"
+             : good  ? "PASS"
+                     : "FAIL",
+             seconds, passed + failed + unsupported, ops, passed, failed, unsupported);
   return good ? 0 : 1;
+}
+
+nlohmann::json json_of(const Outcome& outcome) {
+  nlohmann::json row{{"op", outcome.op},
+                     {"check", outcome.check},
+                     {"dtype", dtype_text(outcome.dtype)},
+                     {"sample", outcome.sample},
+                     {"elements", outcome.elements},
+                     {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]}};
+  if (outcome.route != Route::kNone || outcome.verdict == Verdict::kUnsupported)
+    row["runs"] = kRouteNames[static_cast<size_t>(outcome.route)];
+  if (!outcome.text.empty()) row["text"] = outcome.text;
+  if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
+  if (outcome.ratio > 0) row["ratio"] = outcome.ratio;
+  return row;
+}
+
+Outcome outcome_of(const nlohmann::json& row) {
+  const auto index_of = [](const auto& names, const std::string& name) {
+    return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
+  };
+  Outcome made{row.at("op"), row.at("check")};
+  for (bp_dtype dtype = 0; dtype < BP_DTYPE_COUNT; ++dtype)
+    if (row.at("dtype") == dtype_name(dtype)) made.dtype = dtype;
+  made.sample = row.at("sample");
+  made.elements = row.at("elements");
+  made.verdict = static_cast<Verdict>(index_of(kVerdicts, row.at("verdict")));
+  made.route = static_cast<Route>(index_of(kRouteNames, row.value("runs", std::string("unsupported"))));
+  made.text = row.value("text", std::string());
+  made.seconds = row.value("seconds", 0.0);
+  made.ratio = row.value("ratio", 0.0);
+  return made;
 }
 
 void write_json(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds) {
   nlohmann::json cases = nlohmann::json::array();
-  for (const Outcome& outcome : outcomes) {
-    nlohmann::json row{{"op", outcome.op},
-                       {"check", outcome.check},
-                       {"dtype", dtype_text(outcome.dtype)},
-                       {"sample", outcome.sample},
-                       {"verdict", kVerdicts[static_cast<size_t>(outcome.verdict)]}};
-    if (outcome.route != Route::kNone || outcome.verdict == Verdict::kUnsupported)
-      row["runs"] = kRouteNames[static_cast<size_t>(outcome.route)];
-    if (!outcome.text.empty()) row["text"] = outcome.text;
-    if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
-    if (outcome.ratio > 0) row["ratio"] = outcome.ratio;
-    cases.push_back(std::move(row));
-  }
+  for (const Outcome& outcome : outcomes) cases.push_back(json_of(outcome));
   const nlohmann::json document{{"device", device},
                                 {"mode", options.mode},
                                 {"contract", fmt::format("{}.{}", BP_ABI_MAJOR, BP_ABI_MINOR)},

@@ -32,6 +32,8 @@ Mode run_timing;     // against the CPU's time
 
 // The laws of the device's table. They stand in reports, and in --op, under this name.
 inline constexpr const char* kDeviceLaws = "(device)";
+// Are laws of the table asked for: all of them, or the rows that a pattern such as "(device) s*" matches?
+bool wants_device_laws(const Options& options);
 // Does recorded work end? Else an outcome says that it does not, and whatever waits for the device would wait for ever.
 bool work_ends(const Subject& subject, std::vector<Outcome>& outcomes);
 void run_device_laws(const Subject& subject, const Options& options, const Progress& progress,

@@ -26,10 +26,14 @@ class EntryTest {
       : subject_(subject), entry_(entry), options_(options), outcomes_(outcomes) {}
 
   void run() {
-    size_t tried = 0;
+    size_t tried = 0, tried_large = 0;
     for (size_t sample = 0; sample < entry_.samples.size(); ++sample) {
       if (!entry_.samples[sample].error.empty()) {
         run_error(sample);
+        continue;
+      }
+      if (entry_.samples[sample].large) {
+        if (!options_.brief || tried_large++ == 0) run_large(sample);
         continue;
       }
       if (options_.brief && tried++) continue;
@@ -61,6 +65,20 @@ class EntryTest {
       if (outcomes_.back().verdict == Verdict::kUnsupported) return;
     }
     if (takes_outs(entry_) && results.size() == 1) run_in_place(sample, dtype, inputs, results.front(), expected);
+  }
+
+  // In one dtype and way: what depends on the size alone depends on neither.
+  void run_large(size_t sample) {
+    const bool states_dtype =
+        std::any_of(entry_.samples[sample].values.begin(), entry_.samples[sample].values.end(), [](const auto& value) {
+          const auto& tensors = value.second.tensors;
+          return std::any_of(tensors.begin(), tensors.end(),
+                             [](auto& one) { return one && one->dtype != BP_DTYPE_NONE; });
+        });
+    const std::vector<bp_dtype> first = representatives(dtypes_of(entry_, entry_.samples[sample]));
+    const bp_dtype dtype = states_dtype || first.empty() ? bp_dtype{BP_DTYPE_NONE} : first.front();
+    const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
+    run_variant(sample, dtype, {"large", inputs, {}, true}, reference_call(subject_, entry_, inputs, dtype));
   }
 
   // The result is written into each argument of its shape and dtype.
@@ -148,7 +166,7 @@ class EntryTest {
 
 void run_tests(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
                const Progress& progress, std::vector<Outcome>& outcomes) {
-  if (options.op == "*" || options.op == kDeviceLaws) run_device_laws(subject, options, progress, outcomes);
+  if (wants_device_laws(options)) run_device_laws(subject, options, progress, outcomes);
   for (size_t i = 0; i < entries.size(); ++i) {
     progress(i, entries.size(), entries[i].name);
     if (!entries[i].has("higher_order")) EntryTest(subject, entries[i], options, outcomes).run();

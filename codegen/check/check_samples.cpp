@@ -5,7 +5,12 @@ namespace backplane::codegen {
 
 // A default may be left out of a sample, and `none` may stand where it is allowed; nothing else may be none.
 void OpCompiler::check_samples() {
-  for (const Sample& sample : entry_.samples) {
+  check_samples(entry_.samples);
+  check_samples(entry_.large_samples);
+}
+
+void OpCompiler::check_samples(const std::vector<Sample>& samples) {
+  for (const Sample& sample : samples) {
     for (const auto& [index, value] : sample.values) {
       const Arg& arg = entry_.signature.args[index];
       const auto wrong = [&](const std::string& expected) {

@@ -33,6 +33,7 @@ class OpCompiler {
   bool shape_is_sound() const;
   // check_samples.cpp
   void check_samples();
+  void check_samples(const std::vector<Sample>& samples);
   // derivatives.cpp
   void compile_derivatives();
   void compile_vjp(const Rule& rule);

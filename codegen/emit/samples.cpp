@@ -164,7 +164,8 @@ class SampleWriter {
     field("except", word_map(entry_.except));
     field("errors", word_map(entry_.errors));
     field("tags", json_list(entry_.tags, [](const Text& t) { return json_string(t.value); }));
-    out_ << ",\n   \"samples\": [" << samples() << "]}";
+    if (!entry_.large_samples.empty()) out_ << ",\n   \"large\": [" << samples(entry_.large_samples) << "]";
+    out_ << ",\n   \"samples\": [" << samples(entry_.samples) << "]}";
     return out_.str();
   }
 
@@ -260,9 +261,9 @@ class SampleWriter {
     return text + "}";
   }
 
-  std::string samples() const {
+  std::string samples(const std::vector<Sample>& of_entry) const {
     std::string text;
-    for (const Sample& sample : entry_.samples) {
+    for (const Sample& sample : of_entry) {
       text += (text.empty() ? "\n    " : ",\n    ") + std::string("{\"args\": {");
       bool first = true;
       for (const auto& [index, value] : sample.values) {

@@ -207,7 +207,7 @@ struct Entry {
   std::vector<ScalarRule> scalars;  // the first that has the dtype holds
   bool states_scalar = false;       // if only that there is none
   WordMap errors, except;
-  std::vector<Sample> samples;
+  std::vector<Sample> samples, large_samples;
   double tolerance = 4;
   uint32_t revision = 0;
   bool damaged = false;   // its signature could not be read: checks skip it

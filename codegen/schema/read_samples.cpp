@@ -1,4 +1,4 @@
-// `samples:`, the generated inputs of an op's tests; see docs/reference/ops-yaml.md.
+// `samples:` and `large:`, the generated inputs of an op's tests; see docs/reference/ops-yaml.md.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -28,11 +28,18 @@ class SampleReader {
       return;
     }
     for (const YamlNode* item : node->items)
-      if (reader_.expect_map(*item, "a sample")) read_sample(*item);
+      if (reader_.expect_map(*item, "a sample")) read_sample(*item, entry_.samples);
+  }
+
+  void read_large(const YamlNode* node) {
+    if (!node) return;
+    if (!node->is(Kind::kList)) return reader_.error(*node, "'large' must be a list of samples");
+    for (const YamlNode* item : node->items)
+      if (reader_.expect_map(*item, "a sample")) read_sample(*item, entry_.large_samples);
   }
 
  private:
-  void read_sample(const YamlNode& node) {
+  void read_sample(const YamlNode& node, std::vector<Sample>& samples) {
     Sample sample;
     sample.where = node.location();
     std::vector<std::string_view> names = {"error"};
@@ -58,7 +65,7 @@ class SampleReader {
     }
     std::stable_sort(sample.values.begin(), sample.values.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    entry_.samples.push_back(std::move(sample));
+    samples.push_back(std::move(sample));
   }
 
   void read_error(const YamlNode& value, Sample& sample) {
@@ -225,6 +232,10 @@ class SampleReader {
 
 }  // namespace
 
-void read_samples(ValueReader& reader, const YamlNode* node, Entry& entry) { SampleReader(reader, entry).read(node); }
+void read_samples(ValueReader& reader, const YamlNode* samples, const YamlNode* large, Entry& entry) {
+  SampleReader of_entry(reader, entry);
+  of_entry.read(samples);
+  of_entry.read_large(large);
+}
 
 }  // namespace backplane::codegen

@@ -40,7 +40,7 @@ class EntryReader {
     read_rules(reader_, node_, entry_);
     if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
-    read_samples(reader_, node_.find("samples"), entry_);
+    read_samples(reader_, node_.find("samples"), node_.find("large"), entry_);
   }
 
  private:

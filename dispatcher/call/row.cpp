@@ -138,9 +138,16 @@ bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& de
   return tensor_value(temporaries.keep(tensor_of_number(v, compute, device, 0)));
 }
 
+// Does the call only move elements? An op that adds where its last argument asks for it computes then.
+static bool moves_elements(const Call& call) {
+  if (!(call.op.flags & BP_OP_MOVES)) return false;
+  const bp_value& last = call.args[call.n_args - 1];
+  return !((call.op.flags & kAddsToFirst) && last.tag == BP_TAG_BOOL && last.u.i != 0);
+}
+
 bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) {
   const bp_dtype_mask lacks = device.properties.lacks;
-  if (!lacks || (call.op.flags & BP_OP_MOVES)) return BP_DTYPE_NONE;
+  if (!lacks || moves_elements(call)) return BP_DTYPE_NONE;
   const auto lacked = [&](bp_dtype dtype) { return dtype != BP_DTYPE_NONE && (lacks & BP_DTYPE_BIT(dtype)); };
   if (lacked(compute)) return compute;
   for (int32_t i = 0; i < call.n_outs; ++i)

@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
   });
 
   std::string file;
-  CLI::App* lint = app.add_subcommand("lint", "checks a plugin's symbols, manifest and table");
+  CLI::App* lint = app.add_subcommand(
+      "lint", "checks a plugin's symbols, manifest and table; runs its code, in a process of its own");
   lint->add_option("PLUGIN.so", file, "the shared object")->required();
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
 
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
   kit->add_option("--mode", tried.mode, "what is tried")->check(CLI::IsMember(conformance::mode_names()));
   kit->add_option("--json", tried.json, "file for the outcome of every case");
   kit->add_option("--html", tried.html, "file for a page with the table of ops and dtypes");
+  kit->add_flag("--resume", tried.resume, "go on where a run with the same options and --json was stopped");
   kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
   kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });

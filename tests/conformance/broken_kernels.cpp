@@ -54,6 +54,19 @@ bp_status stride(const bp_frame* frame, const bp_value* args, int32_t n_args, bp
   });
 }
 
+// A loop ends after 65,535 steps, as in a driver that limits them.
+bp_status long_line(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  if (!frame->loop) return right_kernel(frame, args, n_args, outs, n_outs);
+  bp_loop loop = *frame->loop;
+  std::vector<int64_t> sizes(loop.sizes, loop.sizes + loop.rank);
+  for (int32_t d = 0; d < loop.rank; ++d)
+    if (loop.strides[d] == 0) sizes[static_cast<size_t>(d)] = std::min<int64_t>(sizes[static_cast<size_t>(d)], 65535);
+  loop.sizes = sizes.data();
+  bp_frame changed = *frame;
+  changed.loop = &loop;
+  return right_kernel(&changed, args, n_args, outs, n_outs);
+}
+
 // The result is taken for a dense one.
 bp_status dense_result(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
   return with_loop(frame, args, n_args, outs, n_outs, [&](const bp_loop& loop, std::vector<int64_t>& strides) {
@@ -275,6 +288,7 @@ void negative_in_scratch(const Call& call) {
 const std::map<std::string, KernelFault> kKernelFaults = {
     {"broadcast", {"bp::add", broadcast}},
     {"stride", {"bp::subtract", stride}},
+    {"long_line", {"bp::sum", long_line}},
     {"tail", {"bp::multiply", tail}},
     {"tail_of_batches", {"bp::floor", tail}},
     {"broadcast_of_tangents", {"bp::add", broadcast}},

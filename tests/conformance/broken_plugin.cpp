@@ -108,6 +108,11 @@ bp_status lacks_complex(void* context, int32_t ordinal, bp_device_properties* ou
 bp_status short_blocks(void* context, int32_t ordinal, uint64_t size, void** data) {
   return right.allocate(context, ordinal, std::max<uint64_t>(size & ~uint64_t{63}, 1), data);
 }
+// Offsets have 24 bits.
+bp_status narrow_offset(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
+                        uint64_t dst_offset, const void* src, uint64_t size) {
+  return right.copy_from_host(context, ordinal, stream, ticket, dst, dst_offset & 0xffffff, src, size);
+}
 // Large sources are read when the stream comes to the copy.
 bp_status reads_late(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
                      const void* src, uint64_t size) {
@@ -132,6 +137,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"no_memory_stated", [](bp_backend_def& def) { def.properties = no_memory_stated; }},
     {"name_of_bytes", [](bp_backend_def& def) { def.properties = name_of_bytes; }},
     {"short_blocks", [](bp_backend_def& def) { def.allocate = short_blocks; }},
+    {"narrow_offset", [](bp_backend_def& def) { def.copy_from_host = narrow_offset; }},
     {"reads_late", [](bp_backend_def& def) { def.copy_from_host = reads_late; }},
     {"promises_memory", [](bp_backend_def& def) { def.allocate = promises_memory; }},
     {"wait_with_a_ticket", [](bp_backend_def& def) { def.stream_wait = wait_with_a_ticket; }},

@@ -7,22 +7,22 @@ namespace {
 using backplane::scalar::add;
 using backplane::scalar::multiply;
 
-// z (rows, columns) = x (rows, depth) @ y (depth, columns). Half floats are summed in float, and rounded once.
+// z (rows, columns) = x (rows, depth) @ y (depth, columns). Floats are summed in the widest dtype.
 template <class T>
 void product(const T* x, const T* y, T* z, int64_t rows, int64_t depth, int64_t columns) {
-  using Sum = Compute<T>;
+  using Sum = Wide<T>;
   std::vector<Sum> sums(static_cast<size_t>(columns));
   for (int64_t r = 0; r < rows; ++r) {
     std::fill(sums.begin(), sums.end(), Sum{});
     for (int64_t d = 0; d < depth; ++d) {
-      const Sum factor = static_cast<Sum>(x[r * depth + d]);
+      const Sum factor = convert<Sum>(x[r * depth + d]);
       const T* row = y + d * columns;
       for (int64_t c = 0; c < columns; ++c) {
         Sum& sum = sums[static_cast<size_t>(c)];
-        sum = apply<add>(sum, apply<multiply>(factor, static_cast<Sum>(row[c])));
+        sum = apply<add>(sum, apply<multiply>(factor, convert<Sum>(row[c])));
       }
     }
-    for (int64_t c = 0; c < columns; ++c) z[r * columns + c] = static_cast<T>(sums[static_cast<size_t>(c)]);
+    for (int64_t c = 0; c < columns; ++c) z[r * columns + c] = convert<T>(sums[static_cast<size_t>(c)]);
   }
 }
 

@@ -75,18 +75,19 @@ struct Fold {
   }
 };
 
-// sum, prod, max, min, any and all: half floats fold in float, any and all in bool, which is their result's dtype.
+// sum, prod, max, min, any and all: floats fold in the widest dtype, any and all in bool, which is their result's
+// dtype.
 template <class Fold, bp_dtype_mask kResults, class... Rest>
 void reduce(Context call, ConstTensor<void> x, Rest..., MutTensor<void> out) {
   dispatch_dtype<kResults>(out.dtype(), [&]<class T>() {
-    using Total = Compute<T>;
-    const ConvertRun convert = convert_run(kDtypeOf<Total>, call.compute());
+    using Total = Wide<T>;
+    const ConvertRun widen = convert_run(kDtypeOf<Total>, call.compute());
     for_each_fold(call, out, x, [&](char* result, const Folded& elements) {
       Total total = Fold::template start<Total>();
       elements.for_each_run([&](const char* at, int64_t step, int64_t n) {
-        for_each_as<Total>(convert, at, step, n, [&](Total e) { total = apply<typename Fold::Join>(total, e); });
+        for_each_as<Total>(widen, at, step, n, [&](Total e) { total = apply<typename Fold::Join>(total, e); });
       });
-      *reinterpret_cast<T*>(result) = static_cast<T>(total);
+      *reinterpret_cast<T*>(result) = convert<T>(total);
     });
   });
 }
@@ -139,14 +140,14 @@ void cumsum(ConstTensor<void> x, int64_t axis, bp_value, MutTensor<void> out) {
   const Lines lines(x.shape(), static_cast<size_t>(axis));
   const int64_t item = kItemSize[x.dtype()];
   dispatch_dtype<BP_MASK_ANY>(out.dtype(), [&]<class T>() {
-    using Total = Compute<T>;
-    const ConvertRun convert = convert_run(kDtypeOf<Total>, x.dtype());
+    using Total = Wide<T>;
+    const ConvertRun widen = convert_run(kDtypeOf<Total>, x.dtype());
     for_each_line(lines, lines.length, [&](int64_t from, int64_t to) {
       Total total{};
       T* next = static_cast<T*>(out.data()) + to;
-      for_each_as<Total>(convert, bytes_of(x) + from * item, lines.inner * item, lines.length, [&](Total e) {
+      for_each_as<Total>(widen, bytes_of(x) + from * item, lines.inner * item, lines.length, [&](Total e) {
         total = next == static_cast<T*>(out.data()) + to ? e : apply<scalar::add>(total, e);
-        *next = static_cast<T>(total);
+        *next = convert<T>(total);
         next += lines.inner;
       });
     });

@@ -54,10 +54,11 @@ __device__ void gather_item(const Arguments& call, int64_t i) {
                operand(call, 1, places(call, 2)[i / call.n[0]] + kept.of[1]));
 }
 
-// An item per kept element, which takes the joint positions in their order: the last value stays.
+// An item per kept element, which takes the joint positions in their order: the last value stays. n: begin and end of
+// the joint positions that this launch takes.
 __device__ void put_selected_item(const Arguments& call, int64_t i) {
   const Offsets kept = offsets_of(call, i, 1);
-  for (int64_t j = 0; j < call.n[0]; ++j)
+  for (int64_t j = call.n[0]; j < call.n[1]; ++j)
     move_element(call, operand(call, 0, places(call, 2)[j] + kept.of[1]),
                  operand(call, 1, offsets_of(call, j, 0).of[0] + kept.of[0]));
 }

@@ -142,19 +142,23 @@ __device__ void count_item(const Arguments& call, int64_t i) {
 #endif
 }
 
-// An item per result. The first loop: results, with the operands out and x; the second one: the n[0] elements of each.
-// n[1], n[2]: the bits of what the fold begins with.
+// An item per segment of a result. The first loop: results, with the operands out and x; the second one: the n[0]
+// elements of each. n[1], n[2]: segments of a result, elements of a segment; of one segment its total is the result,
+// else the totals lie one after the other. n[3], n[4]: the bits of what the fold begins with.
 __device__ void fold_item(const Arguments& call, int64_t i) {
-  const Offsets result = offsets_of(call, i, 0);
-  T total = load(reinterpret_cast<const char*>(call.n + 1), call.out);
-  for (int64_t k = 0; k < call.n[0]; ++k) {
+  const int64_t segments = call.n[1], begin = i % segments * call.n[2];
+  const int64_t end = begin + call.n[2] < call.n[0] ? begin + call.n[2] : call.n[0];
+  const Offsets result = offsets_of(call, i / segments, 0);
+  T total = load(reinterpret_cast<const char*>(call.n + 3), call.out);
+  for (int64_t k = begin; k < end; ++k) {
     const char* from = operand(call, 1, result.of[1] + offsets_of(call, k, 1).of[0]);
     total = join(call.function, total, load(from, call.in));
   }
-  store(operand(call, 0, result.of[0]), call.out, total);
+  store(operand(call, 0, segments > 1 ? i * item_of(call.out) : result.of[0]), call.out, total);
 }
 
-// Along an axis, n: length of a line, elements between two of a line. Where the item's line begins, in elements:
+// Along an axis, n: length of a line, elements between two of a line; begin and end of the part of the line that this
+// launch goes through, after those before it. Where the item's line begins, in elements:
 __device__ int64_t line_start(const Arguments& call, int64_t i) {
   return i / call.n[1] * call.n[0] * call.n[1] + i % call.n[1];
 }
@@ -164,21 +168,23 @@ __device__ T line_element(const Arguments& call, int64_t first, int64_t k) {
 }
 
 __device__ void running_item(const Arguments& call, int64_t i) {
-  const int64_t first = line_start(call, i);
-  T total{};
-  for (int64_t k = 0; k < call.n[0]; ++k) {
+  const int64_t first = line_start(call, i), begin = call.n[2], item = item_of(call.out);
+  T carry{}, total{};
+  if (begin > 0) carry = load(operand(call, 0, (first + (begin - 1) * call.n[1]) * item), call.out);
+  for (int64_t k = begin; k < call.n[3]; ++k) {
     const T next = line_element(call, first, k);
-    total = k == 0 ? next : join(call.function, total, next);
-    store(operand(call, 0, (first + k * call.n[1]) * item_of(call.out)), call.out, total);
+    total = k == begin ? next : join(call.function, total, next);
+    store(operand(call, 0, (first + k * call.n[1]) * item), call.out,
+          begin > 0 ? join(call.function, carry, total) : total);
   }
 }
 
 __device__ void arg_extreme_item(const Arguments& call, int64_t i) {
 #ifndef IS_COMPLEX
   const int64_t first = line_start(call, i);
-  int64_t place = 0;
-  T best = line_element(call, first, 0);
-  for (int64_t k = 1; k < call.n[0]; ++k) {  // strictly better, or the first NaN
+  int64_t place = call.n[2] == 0 ? 0 : places(call, 0)[i];
+  T best = line_element(call, first, place);
+  for (int64_t k = call.n[2]; k < call.n[3]; ++k) {  // strictly better, or the first NaN
     const T next = line_element(call, first, k);
     if (best != best || join(call.function, best, next) == best) continue;
     best = next;
@@ -188,48 +194,54 @@ __device__ void arg_extreme_item(const Arguments& call, int64_t i) {
 #endif
 }
 
-// A merge sort from below, which is stable. Positions lie in the result and in at[2] in turn. A NaN counts as the
-// largest. n[2]: 1: descending.
-__device__ void sort_line_item(const Arguments& call, int64_t i) {
 #ifndef IS_COMPLEX
-  const int64_t first = line_start(call, i), length = call.n[0], inner = call.n[1];
-  int64_t *result = places(call, 0) + first, *from = result, *to = places(call, 2) + first;
-  for (int64_t k = 0; k < length; ++k) from[k * inner] = k;
-  for (int64_t width = 1; width < length; width *= 2) {
-    for (int64_t begin = 0; begin < length; begin += 2 * width) {
-      const int64_t middle = begin + width < length ? begin + width : length;
-      const int64_t end = middle + width < length ? middle + width : length;
-      int64_t left = begin, right = middle;
-      for (int64_t k = begin; k < end; ++k) {
-        bool second = left == middle;
-        if (!second && right < end) {
-          const T a = line_element(call, first, from[left * inner]), b = line_element(call, first, from[right * inner]);
-          const T x = call.n[2] != 0 ? a : b, y = call.n[2] != 0 ? b : a;
-          second = x < y || (x == x && y != y);
-        }
-        to[k * inner] = from[(second ? right++ : left++) * inner];
-      }
-    }
-    int64_t* const sorted = to;
-    to = from;
-    from = sorted;
+// Whether x stands before y in the order asked for; a NaN counts as the largest. n[2]: 1: descending.
+__device__ bool goes_first(const Arguments& call, T x, T y) {
+  const T a = call.n[2] != 0 ? y : x, b = call.n[2] != 0 ? x : y;
+  return a < b || (a == a && b != b);
+}
+#endif
+
+// A pass of a stable merge sort, an item per element: two sorted runs of n[3] elements become one. An element goes as
+// far behind the start of its own run as elements of the other run stand before it. at: sorted positions, x, those
+// before.
+__device__ void merge_item(const Arguments& call, int64_t i) {
+#ifndef IS_COMPLEX
+  const int64_t length = call.n[0], inner = call.n[1], width = call.n[3], k = i / inner % length, first = i - k * inner;
+  const int64_t begin = k - k % (2 * width), middle = begin + width < length ? begin + width : length;
+  const int64_t end = middle + width < length ? middle + width : length;
+  const auto position_at = [&](int64_t at) { return width == 1 ? at : places(call, 2)[first + at * inner]; };
+  const bool is_left = k < middle;
+  const int64_t position = position_at(k), other = is_left ? middle : begin;
+  const T own = line_element(call, first, position);
+  int64_t low = other, high = is_left ? end : middle;
+  while (low < high) {
+    const int64_t split = (low + high) / 2;
+    const T theirs = line_element(call, first, position_at(split));
+    const bool stands_before = is_left ? goes_first(call, theirs, own) : !goes_first(call, own, theirs);
+    if (stands_before)
+      low = split + 1;
+    else
+      high = split;
   }
-  for (int64_t k = 0; from != result && k < length; ++k) result[k * inner] = from[k * inner];
+  places(call, 0)[first + (begin + (k - (is_left ? begin : middle)) + (low - other)) * inner] = position;
 #endif
 }
 
-// An item per element of the result (stack..., rows, columns). n: rows, depth, columns.
+// An item per element of the result (stack..., rows, columns). n: rows, depth, columns; begin and end of the part of
+// the depth that this launch adds to the result.
 __device__ void product_item(const Arguments& call, int64_t i) {
   const int64_t depth = call.n[1], columns = call.n[2], column = i % columns, row = i / columns % call.n[0];
   const Offsets o = offsets_of(call, i / columns / call.n[0], 0);
   const int64_t item = item_of(call.in);
   T sum{};
-  for (int64_t d = 0; d < depth; ++d) {
+  for (int64_t d = call.n[3]; d < call.n[4]; ++d) {
     const T x = load(operand(call, 1, o.of[1] + (row * depth + d) * item), call.in);
     const T y = load(operand(call, 2, o.of[2] + (d * columns + column) * item), call.in);
     sum = join(call.second, sum, join(call.function, x, y));
   }
-  store(operand(call, 0, o.of[0] + (row * columns + column) * item), call.out, sum);
+  char* const result = operand(call, 0, o.of[0] + (row * columns + column) * item);
+  store(result, call.out, call.n[3] > 0 ? join(call.second, load(result, call.out), sum) : sum);
 }
 
 // Adds to the byte offset of each joint position what the index of one axis asks for. n: size and stride of the axis.
@@ -250,7 +262,7 @@ __device__ void add_positions_item(const Arguments& call, int64_t i) {
 // As put_selected in moves.cu, with the sum of what is there and what comes.
 __device__ void add_selected_item(const Arguments& call, int64_t i) {
   const Offsets kept = offsets_of(call, i, 1);
-  for (int64_t j = 0; j < call.n[0]; ++j) {
+  for (int64_t j = call.n[0]; j < call.n[1]; ++j) {
     char* to = operand(call, 0, places(call, 2)[j] + kept.of[1]);
     const char* from = operand(call, 1, offsets_of(call, j, 0).of[0] + kept.of[0]);
     store(to, call.out, join(call.function, load(to, call.in), load(from, call.in)));

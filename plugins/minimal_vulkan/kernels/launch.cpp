@@ -31,9 +31,9 @@ Numbers read_lists() {
 #undef ROW
 // clang-format on
 
-bp_dtype computed(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16 ? bp_dtype{BP_FLOAT32} : dtype; }
-
 }  // namespace
+
+bp_dtype computed(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16 ? bp_dtype{BP_FLOAT32} : dtype; }
 
 Walk::Walk(Context call, std::initializer_list<const bp_tensor*> operands) {
   const bp_loop* given = call.frame->loop;
@@ -133,6 +133,14 @@ void Launch::run(int64_t items) {
   if (items > 0) record(*this);
 }
 
+void Launch::run_parts(int64_t items, int64_t steps, size_t loops) const {
+  const int64_t most = kMostSteps / static_cast<int64_t>(loops);
+  for (int64_t begin = 0; begin < steps; begin += most) {
+    Launch part = *this;
+    part.number(begin).number(std::min(begin + most, steps)).run(items);
+  }
+}
+
 void record_move(Context call, const bp_tensor& to, int64_t to_bytes, const bp_tensor& from, Ints shape,
                  Ints to_strides, Ints from_strides) {
   Launch(call, Kernel::move, to.dtype)
@@ -141,11 +149,15 @@ void record_move(Context call, const bp_tensor& to, int64_t to_bytes, const bp_t
       .run(Walk(shape, {to_strides, from_strides}, kItemSize[to.dtype]));
 }
 
+std::vector<int64_t> row_major(const std::vector<int64_t>& sizes, int64_t step) {
+  std::vector<int64_t> made(sizes.size());
+  for (size_t d = made.size(); d-- > 0; step *= sizes[d]) made[d] = step;
+  return made;
+}
+
 const char* record_cast(Context call, Walk& walk, const char* from, bp_dtype in, bp_dtype out) {
-  int64_t stride = kItemSize[out];
-  std::vector<int64_t> made(walk.sizes.size());
-  for (size_t d = made.size(); d-- > 0; stride *= walk.sizes[d]) made[d] = stride;
-  void* to = call.scratch(static_cast<uint64_t>(stride));
+  const std::vector<int64_t> made = row_major(walk.sizes, kItemSize[out]);
+  void* to = call.scratch(static_cast<uint64_t>(walk.count()) * kItemSize[out]);
   Walk both;
   both.sizes = walk.sizes;
   both.strides = {made, walk.strides[1]};

@@ -12,6 +12,13 @@ namespace minimal {
 
 using namespace backplane::plugin;
 
+// Steps of the loops in one invocation. Some drivers end a loop without a word after 65,535 steps, counted over all
+// loops of the invocation (Mesa's llvmpipe), others end a program that runs for too long.
+inline constexpr int64_t kMostSteps = 16384;
+
+// In which dtype the elements are computed: half floats in float32.
+bp_dtype computed(bp_dtype dtype);
+
 enum class Kernel : uint8_t {
 #define MINIMAL_NUMBER(name, number) name = number,
   MINIMAL_TYPED_KERNELS(MINIMAL_NUMBER) MINIMAL_MOVING_KERNELS(MINIMAL_NUMBER)
@@ -47,6 +54,9 @@ class Launch {
   Launch& watch(std::string message);
   void run(int64_t items);
   void run(const Walk& walk) { loop(walk).run(walk.count()); }
+  // One launch after another, each with the begin and the end of its steps in two more numbers. `loops`: how many steps
+  // of loops one of these takes.
+  void run_parts(int64_t items, int64_t steps, size_t loops = 1) const;
 
   Context call;
   Kernel kernel;
@@ -61,6 +71,9 @@ class Launch {
 // What runtime/ defines: puts the launch on the call's stream; whether the call's device computes in float64.
 void record(const Launch& launch);
 bool has_float64(Context call);
+
+// Byte steps of each dimension where the elements lie one after the other, `step` bytes apart.
+std::vector<int64_t> row_major(const std::vector<int64_t>& sizes, int64_t step);
 
 // to[...] = from[...] over `shape`, of tensors of one item size.
 void record_move(Context call, const bp_tensor& to, int64_t to_bytes, const bp_tensor& from, Ints shape,

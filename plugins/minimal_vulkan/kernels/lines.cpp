@@ -1,4 +1,6 @@
 // Kernels along axes of contiguous tensors: an item per line, or per element of a product.
+#include <bit>
+
 #include "kernels/kernels.hpp"
 #include "kernels/launch.hpp"
 
@@ -17,38 +19,75 @@ void arg_extreme(Context call, ConstTensor<void> x, std::optional<int64_t> axis,
       .tensor(*x.handle())
       .number(lines.length)
       .number(lines.inner)
-      .run(out.size());
+      .run_parts(out.size(), lines.length);
 }
+
+// The elements of a contiguous tensor in the dtype, in scratch memory where they have another one.
+const void* elements_in(Context call, const ConstTensor<void>& x, bp_dtype dtype) {
+  const char* from = static_cast<const char*>(x.handle()->dl.data) + x.handle()->dl.byte_offset;
+  if (x.dtype() == dtype) return from;
+  Walk flat;
+  flat.add_dim(x.size(), {0, kItemSize[x.dtype()]});
+  return record_cast(call, flat, from, x.dtype(), dtype);
+}
+
+// Where a kernel that goes on from its own results writes: half floats would be rounded at each part, so those are made
+// in float32, and are rounded once by `finish`.
+struct WideResult {
+  WideResult(Context call, const MutTensor<void>& out)
+      : call(call), out(*out.handle()), dtype(computed(out.dtype())), count(out.size()) {
+    is_scratch = dtype != out.dtype();
+    memory = is_scratch ? call.scratch(static_cast<uint64_t>(count) * kItemSize[dtype])
+                        : static_cast<char*>(this->out.dl.data) + this->out.dl.byte_offset;
+  }
+  void finish() const {
+    if (!is_scratch) return;
+    Walk flat;
+    flat.add_dim(count, {kItemSize[out.dtype], kItemSize[dtype]});
+    Launch(call, Kernel::convert, dtype).result(out.dtype).tensor(out).memory(memory).run(flat);
+  }
+
+  Context call;
+  const bp_tensor& out;
+  bp_dtype dtype;
+  int64_t count;
+  bool is_scratch;
+  void* memory;
+};
 
 void cumsum(Context call, ConstTensor<void> x, int64_t axis, bp_value, MutTensor<void> out) {
   if (out.size() == 0) return;
   const Lines lines(x.shape(), static_cast<size_t>(axis));
-  const char* from = static_cast<const char*>(x.handle()->dl.data) + x.handle()->dl.byte_offset;
-  if (x.dtype() != out.dtype()) {
-    Walk flat;
-    flat.add_dim(x.size(), {0, kItemSize[x.dtype()]});
-    from = record_cast(call, flat, from, x.dtype(), out.dtype());
-  }
-  Launch(call, Kernel::running, out.dtype())
+  const WideResult wide(call, out);
+  Launch(call, Kernel::running, wide.dtype)
       .function("add")
-      .tensor(*out.handle())
-      .memory(from)
+      .memory(wide.memory)
+      .memory(elements_in(call, x, wide.dtype))
       .number(lines.length)
       .number(lines.inner)
-      .run(lines.outer * lines.inner);
+      .run_parts(lines.outer * lines.inner, lines.length);
+  wide.finish();
 }
 
+// A pass per doubling of the sorted runs, from one memory into the other; the last one writes the result.
 void argsort(Context call, ConstTensor<void> x, int64_t axis, bool descending, bool, MutTensor<void> out) {
   if (out.size() == 0) return;
   const Lines lines(x.shape(), static_cast<size_t>(axis));
-  Launch(call, Kernel::sort_line, x.dtype())
-      .tensor(*out.handle())
-      .tensor(*x.handle())
-      .memory(call.scratch(out.handle()->nbytes))
-      .number(lines.length)
-      .number(lines.inner)
-      .number(descending ? 1 : 0)
-      .run(lines.outer * lines.inner);
+  const void* result = static_cast<const char*>(out.handle()->dl.data) + out.handle()->dl.byte_offset;
+  if (lines.length == 1) return Launch(call, Kernel::fill, BP_INT64).memory(result).run(out.size());
+  const void *to = result, *from = call.scratch(out.handle()->nbytes);
+  const auto passes = std::bit_width(static_cast<uint64_t>(lines.length - 1));
+  if (passes % 2 == 0) std::swap(from, to);
+  for (int64_t width = 1; width < lines.length; width *= 2, std::swap(from, to))
+    Launch(call, Kernel::merge, x.dtype())
+        .memory(to)
+        .tensor(*x.handle())
+        .memory(from)
+        .number(lines.length)
+        .number(lines.inner)
+        .number(descending ? 1 : 0)
+        .number(width)
+        .run(out.size());
 }
 
 // A vector on the left is a row, on the right a column; neither axis is in the result.
@@ -60,16 +99,22 @@ void matmul(Context call, ConstTensor<void> x, ConstTensor<void> y, MutTensor<vo
     const size_t own = operand.ndim() < 2 ? 0 : static_cast<size_t>(operand.ndim() - 2);
     return broadcast_strides(operand.shape().first(own), operand.strides().first(own), rank);
   };
-  Launch(call, Kernel::product, out.dtype())
-      .function("multiply", "add")
-      .tensor(*out.handle())
-      .tensor(*x.handle())
-      .tensor(*y.handle())
+  const WideResult wide(call, out);
+  const int64_t depth = x.shape().back();
+  Launch product(call, Kernel::product, wide.dtype);
+  product.function("multiply", "add")
+      .memory(wide.memory)
+      .memory(elements_in(call, x, wide.dtype))
+      .memory(elements_in(call, y, wide.dtype))
       .number(row ? 1 : x.shape(x.ndim() - 2))
-      .number(x.shape().back())
+      .number(depth)
       .number(column ? 1 : y.shape().back())
-      .loop(Walk(out.shape().first(rank), {out.strides().first(rank), stack(x), stack(y)}, kItemSize[out.dtype()]))
-      .run(out.size());
+      .loop(Walk(out.shape().first(rank), {out.strides().first(rank), stack(x), stack(y)}, kItemSize[wide.dtype]));
+  if (depth == 0)  // sums of nothing
+    product.number(0).number(0).run(out.size());
+  else
+    product.run_parts(out.size(), depth);
+  wide.finish();
 }
 
 }  // namespace

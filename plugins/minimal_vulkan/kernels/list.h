@@ -14,7 +14,7 @@
   X(fold, 7)                     \
   X(running, 8)                  \
   X(arg_extreme, 9)              \
-  X(sort_line, 10)               \
+  X(merge, 10)                   \
   X(product, 11)                 \
   X(add_positions, 12)           \
   X(add_selected, 13)

@@ -50,13 +50,11 @@ Walk walk_of(const IndexPlan::Part& part) {
 void* record_positions(Context call, const IndexPlan& plan) {
   void* offsets = call.scratch(static_cast<uint64_t>(plan.joint.count()) * sizeof(int64_t));
   Launch(call, Kernel::fill, BP_INT64).memory(offsets).run(plan.joint.count());
-  const size_t rank = plan.joint.sizes.size();
-  std::vector<int64_t> row_major(rank, sizeof(int64_t));
-  for (size_t d = rank; d-- > 1;) row_major[d - 1] = row_major[d] * plan.joint.sizes[d];
+  const std::vector<int64_t> of_offsets = row_major(plan.joint.sizes, sizeof(int64_t));
   for (const IndexPlan::Index& index : plan.indices) {
     Walk walk;
     walk.sizes = plan.joint.sizes;
-    walk.strides = {row_major, index.strides};
+    walk.strides = {of_offsets, index.strides};
     Launch(call, Kernel::add_positions, index.dtype)
         .memory(offsets)
         .tensor(*index.tensor)
@@ -92,10 +90,9 @@ void index_put(Context call, ConstTensor<void> x, std::span<bp_tensor* const> in
   launch.tensor(*out.handle())
       .tensor(*values.handle())
       .memory(record_positions(call, plan))
-      .number(plan.joint.count())
       .loop(walk_of(plan.joint))
       .loop(walk_of(plan.kept))
-      .run(plan.kept.count());
+      .run_parts(plan.kept.count(), plan.joint.count(), 1 + plan.joint.sizes.size());
 }
 
 }  // namespace

@@ -68,7 +68,32 @@ T start_of(const Fold& fold) {
   return T(fold.start == Fold::kOne ? 1.0f : 0.0f);
 }
 
-// An item per result. What is folded in another dtype than it has is cast first, into scratch memory.
+struct Segments {
+  bp_dtype in, out;
+  int64_t count, length;  // of each result
+};
+
+void record_segments(Context call, const Fold& fold, const Segments& segments, const void* to, const void* from,
+                     const Walk& kept, const Walk& folded, int64_t results) {
+  Launch launch(call, Kernel::fold, segments.in);
+  launch.result(segments.out)
+      .function(fold.join)
+      .memory(to)
+      .memory(from)
+      .number(folded.count())
+      .number(segments.count)
+      .number(segments.length)
+      .loop(kept)
+      .loop(folded);
+  dispatch_dtype<BP_MASK_ANY>(segments.out, [&]<class T>() {
+    const T start = start_of<T>(fold);
+    std::memcpy(&launch.arguments.n[3], &start, sizeof(T));
+  });
+  launch.run(results * segments.count);
+}
+
+// A fold in segments: their totals are folded in turn, until one segment is left. What is folded in another dtype than
+// it has is cast first, into scratch memory.
 void record_fold(Context call, const Fold& fold, const ConstTensor<void>& x, const MutTensor<void>& out) {
   if (out.size() == 0) return;
   const char* from = static_cast<const char*>(x.handle()->dl.data) + x.handle()->dl.byte_offset;
@@ -86,18 +111,23 @@ void record_fold(Context call, const Fold& fold, const ConstTensor<void>& x, con
     else
       folded.add_dim(whole.sizes[d], {whole.strides[1][d]});
   }
-  Launch launch(call, Kernel::fold, out.dtype());
-  dispatch_dtype<BP_MASK_ANY>(out.dtype(), [&]<class T>() {
-    const T start = start_of<T>(fold);
-    std::memcpy(&launch.arguments.n[1], &start, sizeof(T));
-  });
-  launch.function(fold.join)
-      .tensor(*out.handle())
-      .memory(from)
-      .number(folded.count())
-      .loop(kept)
-      .loop(folded)
-      .run(out.size());
+  const bp_dtype wide = computed(out.dtype());
+  const int64_t most = kMostSteps / static_cast<int64_t>(1 + folded.sizes.size());
+  bp_dtype dtype = out.dtype();
+  const char* elements = from;
+  while (folded.count() > most) {
+    const int64_t segments = (folded.count() + most - 1) / most, item = kItemSize[wide];
+    char* totals = static_cast<char*>(call.scratch(static_cast<uint64_t>(out.size() * segments * item)));
+    record_segments(call, fold, {dtype, wide, segments, most}, totals, elements, kept, folded, out.size());
+    kept.strides.resize(2);
+    kept.strides[1] = row_major(kept.sizes, segments * item);
+    folded = Walk();
+    folded.add_dim(segments, {item});
+    elements = totals;
+    dtype = wide;
+  }
+  char* result = static_cast<char*>(out.handle()->dl.data) + out.handle()->dl.byte_offset;
+  record_segments(call, fold, {dtype, out.dtype(), 1, most}, result, elements, kept, folded, out.size());
 }
 
 // sum and prod have an argument more than any and all.

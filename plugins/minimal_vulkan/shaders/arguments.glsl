@@ -65,7 +65,10 @@ void offsets_of(int64_t i, uint loop, out int64_t offsets[4]) {
     const uint row = 5u * (first + d);
     const int64_t size = call.rows[row], here = i % size;
     i /= size;
-    for (uint k = 0u; k < 4u; ++k) offsets[k] += here * call.rows[row + 1u + k];
+    offsets[0] += here * call.rows[row + 1u];
+    offsets[1] += here * call.rows[row + 2u];
+    offsets[2] += here * call.rows[row + 3u];
+    offsets[3] += here * call.rows[row + 4u];
   }
 }
 

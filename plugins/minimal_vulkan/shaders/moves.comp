@@ -40,11 +40,12 @@ void gather(int64_t i) {
   move_element(call.at[0] + joint[0] + kept[0], call.at[1] + from + kept[1]);
 }
 
-// An item per kept element, which takes the joint positions in their order: the last value stays.
+// An item per kept element, which takes the joint positions in their order: the last value stays. n: begin and end of the
+// joint positions that this launch takes.
 void put_selected(int64_t i) {
   int64_t joint[4], kept[4];
   offsets_of(i, 1u, kept);
-  for (int64_t j = 0l; j < call.n[0]; ++j) {
+  for (int64_t j = call.n[0]; j < call.n[1]; ++j) {
     offsets_of(j, 0u, joint);
     const int64_t to = int64_t(Ref64(element(call.at[2], j, kInt64)).v);
     move_element(call.at[0] + to + kept[1], call.at[1] + joint[0] + kept[0]);

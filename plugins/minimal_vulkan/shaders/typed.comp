@@ -156,85 +156,90 @@ void count(int64_t i) {
 #endif
 }
 
-// An item per result. The first loop: results, with the operands out and x; the second one: the n[0] elements of each.
-// n[1], n[2]: the bits of what the fold begins with.
+// An item per segment of a result. The first loop: results, with the operands out and x; the second one: the n[0]
+// elements of each. n[1], n[2]: segments of a result, elements of a segment; of one segment its total is the result, else
+// the totals lie one after the other. n[3], n[4]: the bits of what the fold begins with.
 void fold(int64_t i) {
+  const int64_t segments = call.n[1], begin = i % segments * call.n[2], end = min(begin + call.n[2], call.n[0]);
   int64_t result[4], o[4];
-  offsets_of(i, 0u, result);
-  TYPE total = scalar_of(call.n[1], call.n[2], kOut);
-  for (int64_t k = 0l; k < call.n[0]; ++k) {
+  offsets_of(i / segments, 0u, result);
+  TYPE total = scalar_of(call.n[3], call.n[4], kOut);
+  for (int64_t k = begin; k < end; ++k) {
     offsets_of(k, 1u, o);
     total = join(total, load(call.at[1] + result[1] + o[0]));
   }
-  store(call.at[0] + result[0], total);
+  store(segments > 1l ? element(call.at[0], i, kOut) : call.at[0] + result[0], total);
 }
 
-// Along an axis, n: length of a line, elements between two of a line. Where the item's line begins:
+// Along an axis, n: length of a line, elements between two of a line; begin and end of the part of the line that this
+// launch goes through, after those before it. Where the item's line begins:
 int64_t line_start(int64_t i) { return i / call.n[1] * call.n[0] * call.n[1] + i % call.n[1]; }
 
 void running(int64_t i) {
-  const int64_t first = line_start(i);
-  TYPE total = load(element(call.at[1], first, kIn));
-  store(element(call.at[0], first, kOut), total);
-  for (int64_t k = 1l; k < call.n[0]; ++k) {
-    total = join(total, load(element(call.at[1], first + k * call.n[1], kIn)));
-    store(element(call.at[0], first + k * call.n[1], kOut), total);
+  const int64_t first = line_start(i), begin = call.n[2];
+  TYPE carry, total;
+  if (begin > 0l) carry = load(element(call.at[0], first + (begin - 1l) * call.n[1], kOut));
+  for (int64_t k = begin; k < call.n[3]; ++k) {
+    const TYPE next = load(element(call.at[1], first + k * call.n[1], kIn));
+    total = k == begin ? next : join(total, next);
+    store(element(call.at[0], first + k * call.n[1], kOut), begin > 0l ? join(carry, total) : total);
   }
 }
 
 void arg_extreme(int64_t i) {
   const int64_t first = line_start(i);
-  TYPE best = load(element(call.at[1], first, kIn));
-  int64_t place = 0l;
-  for (int64_t k = 1l; k < call.n[0]; ++k) {  // strictly better, or the first NaN
+  Ref64 result = Ref64(element(call.at[0], i, kInt64));
+  int64_t place = call.n[2] == 0l ? 0l : int64_t(result.v);
+  TYPE best = load(element(call.at[1], first + place * call.n[1], kIn));
+  for (int64_t k = call.n[2]; k < call.n[3]; ++k) {  // strictly better, or the first NaN
     const TYPE next = load(element(call.at[1], first + k * call.n[1], kIn));
     if (best == best && join(best, next) != best) {
       best = next;
       place = k;
     }
   }
-  Ref64(element(call.at[0], i, kInt64)).v = uint64_t(place);
+  result.v = uint64_t(place);
 }
 
-// A merge sort from below, which is stable. Positions lie in the result and in at[2] in turn. n[2]: 1: descending.
-void sort_line(int64_t i) {
-  const int64_t first = line_start(i), length = call.n[0], inner = call.n[1];
-  const uint64_t line = element(call.at[1], first, kIn), result = element(call.at[0], first, kInt64);
-  uint64_t from = result, to = element(call.at[2], first, kInt64);
-  for (int64_t k = 0l; k < length; ++k) Ref64(element(from, k * inner, kInt64)).v = uint64_t(k);
-  for (int64_t width = 1l; width < length; width *= 2l) {
-    for (int64_t begin = 0l; begin < length; begin += 2l * width) {
-      const int64_t middle = min(begin + width, length), end = min(begin + 2l * width, length);
-      int64_t left = begin, right = middle;
-      for (int64_t k = begin; k < end; ++k) {
-        bool second = left == middle;
-        if (!second && right < end) {
-          const TYPE a = load(element(line, int64_t(Ref64(element(from, left * inner, kInt64)).v) * inner, kIn));
-          const TYPE b = load(element(line, int64_t(Ref64(element(from, right * inner, kInt64)).v) * inner, kIn));
-          second = call.n[2] != 0l ? before(a, b) : before(b, a);
-        }
-        Ref64(element(to, k * inner, kInt64)).v = Ref64(element(from, (second ? right : left) * inner, kInt64)).v;
-        if (second) ++right; else ++left;
-      }
-    }
-    const uint64_t sorted = to;
-    to = from;
-    from = sorted;
+// Whether x stands before y in the order asked for. n[2]: 1: descending.
+bool goes_first(TYPE x, TYPE y) { return call.n[2] != 0l ? before(y, x) : before(x, y); }
+
+// A pass of a stable merge sort, an item per element: two sorted runs of n[3] elements become one. An element goes as far
+// behind the start of its own run as elements of the other run stand before it. at: sorted positions, x, those before.
+void merge(int64_t i) {
+  const int64_t length = call.n[0], inner = call.n[1], width = call.n[3], k = i / inner % length, first = i - k * inner;
+  const int64_t begin = k - k % (2l * width), middle = min(begin + width, length), end = min(middle + width, length);
+  const bool is_left = k < middle;
+#define POSITION(k) (width == 1l ? (k) : int64_t(Ref64(element(call.at[2], first + (k) * inner, kInt64)).v))
+#define KEY(position) load(element(call.at[1], first + (position) * inner, kIn))
+  const int64_t position = POSITION(k), other = is_left ? middle : begin;
+  const TYPE own = KEY(position);
+  int64_t low = other, high = is_left ? end : middle;
+  while (low < high) {
+    const int64_t split = (low + high) / 2l;
+    const TYPE theirs = KEY(POSITION(split));
+    const bool stands_before = is_left ? goes_first(theirs, own) : !goes_first(own, theirs);
+    if (stands_before)
+      low = split + 1l;
+    else
+      high = split;
   }
-  for (int64_t k = 0l; from != result && k < length; ++k)
-    Ref64(element(result, k * inner, kInt64)).v = Ref64(element(from, k * inner, kInt64)).v;
+  const int64_t to = begin + (k - (is_left ? begin : middle)) + (low - other);
+  Ref64(element(call.at[0], first + to * inner, kInt64)).v = uint64_t(position);
 }
 
-// An item per element of the result (stack..., rows, columns). n: rows, depth, columns.
+// An item per element of the result (stack..., rows, columns). n: rows, depth, columns; begin and end of the part of the
+// depth that this launch adds to the result.
 void product(int64_t i) {
   const int64_t depth = call.n[1], columns = call.n[2], column = i % columns, row = i / columns % call.n[0];
   int64_t o[4];
   offsets_of(i / columns / call.n[0], 0u, o);
+  const uint64_t result = element(call.at[0] + o[0], row * columns + column, kOut);
   TYPE sum = TYPE(0);
-  for (int64_t d = 0l; d < depth; ++d)
+  for (int64_t d = call.n[3]; d < call.n[4]; ++d)
     sum = join_second(sum, join(load(element(call.at[1] + o[1], row * depth + d, kIn)),
                                 load(element(call.at[2] + o[2], d * columns + column, kIn))));
-  store(element(call.at[0] + o[0], row * columns + column, kOut), sum);
+  store(result, call.n[3] > 0l ? join_second(load(result), sum) : sum);
 }
 
 // Adds to the byte offset of each joint position what the index of one axis asks for. n: size and stride of the axis.
@@ -258,7 +263,7 @@ void add_positions(int64_t i) {
 void add_selected(int64_t i) {
   int64_t joint[4], kept[4];
   offsets_of(i, 1u, kept);
-  for (int64_t j = 0l; j < call.n[0]; ++j) {
+  for (int64_t j = call.n[0]; j < call.n[1]; ++j) {
     offsets_of(j, 0u, joint);
     const uint64_t to = call.at[0] + int64_t(Ref64(element(call.at[2], j, kInt64)).v) + kept[1];
     store(to, join(load(to), load(call.at[1] + joint[0] + kept[0])));

@@ -18,6 +18,8 @@ typedef struct {
       for (int k_ = 0; k_ < (n); ++k_) offsets[k_] += at_ * (loop).strides[k_][d_];         \
     }                                                                                       \
   }
+// Elements that are summed by themselves before they join a total: a float32 counts to 2^24 alone, by ones.
+#define SEGMENT 8192L
 // The position of this item. There are more items than positions, since they come in groups of one size: a driver that
 // compiles a kernel anew for each size of group does so once.
 #define ITEM(i)                      \
@@ -77,9 +79,13 @@ kernel void fold(global uchar* out, long out_at, global const uchar* x, long x_a
   ITEM(i)
   OFFSETS(kept, i, 2, o)
   OUT_S total = START;
-  for (long j = 0; j < folded.count; ++j) {
-    OFFSETS(folded, j, 2, e)
-    total = JOIN(total, CAST(X_LOAD(READ(X_T, x, x_at + o[1] + e[1]))));
+  for (long begin = 0; begin < folded.count; begin += SEGMENT) {
+    OUT_S part = START;
+    for (long j = begin; j < min(begin + SEGMENT, folded.count); ++j) {
+      OFFSETS(folded, j, 2, e)
+      part = JOIN(part, CAST(X_LOAD(READ(X_T, x, x_at + o[1] + e[1]))));
+    }
+    total = JOIN(total, part);
   }
   *AT(OUT_T, out, out_at + o[0]) = OUT_STORE(total);
 }
@@ -106,10 +112,12 @@ kernel void arg_extreme(global uchar* out, long out_at, global const uchar* x, l
 kernel void running_sum(global uchar* out, long out_at, global const uchar* x, long x_at, long length, long inner, long items) {
   ITEM(n)
   const long first = LINE_START(n, inner, length);
-  OUT_S total = START;
+  OUT_S before = START, part = START, total = START;
   for (long k = 0; k < length; ++k) {
     const OUT_S element = CAST(X_LOAD(AT(X_T, x, x_at)[first + k * inner]));
-    total = k == 0 ? element : JOIN(total, element);
+    if (k % SEGMENT == 0) before = total;
+    part = k % SEGMENT == 0 ? element : JOIN(part, element);
+    total = k < SEGMENT ? part : JOIN(before, part);
     AT(OUT_T, out, out_at)[first + k * inner] = OUT_STORE(total);
   }
 }
@@ -157,7 +165,11 @@ kernel void product(global uchar* out, long out_at, global const uchar* x, long 
   global const X_T* a = AT(X_T, x, x_at + o[1]) + r * depth;
   global const X_T* b = AT(X_T, y, y_at + o[2]) + c;
   X_S sum = START;
-  for (long d = 0; d < depth; ++d) sum = ADD(sum, MULTIPLY(X_LOAD(a[d]), X_LOAD(b[d * columns])));
+  for (long begin = 0; begin < depth; begin += SEGMENT) {
+    X_S part = START;
+    for (long d = begin; d < min(begin + SEGMENT, depth); ++d) part = ADD(part, MULTIPLY(X_LOAD(a[d]), X_LOAD(b[d * columns])));
+    sum = ADD(sum, part);
+  }
   AT(X_T, out, out_at + o[0])[r * columns + c] = X_STORE(sum);
 }
 #endif

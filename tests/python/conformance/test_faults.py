@@ -23,6 +23,7 @@ ENDED_BY_SANITIZER = ("promotion", "bool_bytes")  # before the kit looks: it rea
 FAULTS = {
     "broadcast": ("add", "bp::add", "values|broadcast", "found .*, expected"),
     "stride": ("subtract", "bp::subtract", "strided", "found .*, expected"),
+    "long_line": ("sum", "bp::sum", "large", "found .*, expected"),
     "tail": ("multiply", "bp::multiply", "long|special values", "found .*, expected"),
     "past_end": ("negative", "bp::negative", "long|special values", "behind the end of result 0"),
     "nan": ("maximum", "bp::maximum", "special values", "expected nan"),
@@ -56,6 +57,7 @@ FAULTS = {
     "completed_falls": ("(device)", "(device)", "tickets", "completed fell from"),
     "deallocate": ("(device)", "(device)", "deallocate", "."),
     "null_memory": ("(device)", "(device)", "out of memory", "BP_OK"),
+    "narrow_offset": ("(device)", "(device)", "large blocks", "at offset"),
     "copy_offset": ("(device)", "(device)", "offsets", "copy from an offset"),
     "no_memory_stated": ("(device)", "(device)", "properties", "total_memory is 0"),
     "short_blocks": ("(device)", "(device)", "blocks", "lie outside a block of"),
@@ -208,3 +210,20 @@ def test_every_check_is_seen_to_fail(tmp_path):
         tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"]}
     seen = {(where if where.startswith("(device)") else "an op", one) for _, where, check, *_ in FAULTS.values() for one in check.split("|")}
     assert tried - seen == set()
+
+
+@pytest.mark.parametrize("op, arguments", [("index_put", "x, [i], v"), ("take_put", "x, i, v"), ("put_along_axis", "x, i, v")])
+def test_a_device_moves_dtypes_that_it_lacks_and_adds_none(op, arguments):
+    """Writing where indices point moves elements; adding there computes."""
+    program = f"""if True:
+        import sys, backplane as bp
+        bp.load_plugin(sys.argv[1])
+        x, i, v = (bp.asarray(a, dtype=d).to("broken") for a, d in (([1, 2, 3], bp.float64), ([0, 2], bp.int64), ([4, 5], bp.float64)))
+        print(bp.ops.bp.{op}({arguments}).to("cpu").tolist())
+        try:
+            print(bp.ops.bp.{op}({arguments}, accumulate=True).to("cpu").tolist())
+        except NotImplementedError as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", program, PLUGIN], capture_output=True, text=True, env={**os.environ, "BROKEN_FAULT": "lacks"})
+    assert done.stdout.startswith("[4.0, 2.0, 5.0]\n") and "the device does not compute in float64" in done.stdout, done.stdout + done.stderr

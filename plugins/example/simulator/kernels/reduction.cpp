@@ -10,6 +10,9 @@
 namespace sim {
 namespace {
 
+// Elements that are summed by themselves before they join a total: a float32 counts to 2^24 alone, by ones.
+constexpr int64_t kSegment = 4096;
+
 // Op::start is the value of no elements, Op::join takes an accumulated value and the next element.
 template <class Op, class Out, class In>
 void join_run(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
@@ -17,7 +20,12 @@ void join_run(char* out, int64_t out_step, const char* in, int64_t in_step, int6
   const In* x = reinterpret_cast<const In*>(in);
   if (out_step == 0) {  // the run folds into one element: keep it in a register
     Out total = *totals;
-    for (int64_t i = 0; i < n; ++i) total = Op::join(total, *reinterpret_cast<const In*>(in + i * in_step));
+    for (int64_t begin = 0; begin < n; begin += kSegment) {
+      Out part = Op::template start<Out>();
+      for (int64_t i = begin; i < std::min(begin + kSegment, n); ++i)
+        part = Op::join(part, *reinterpret_cast<const In*>(in + i * in_step));
+      total = Op::join(total, part);
+    }
     *totals = total;
   } else if (out_step == sizeof(Out) && in_step == sizeof(In)) {
     for (int64_t i = 0; i < n; ++i) totals[i] = Op::join(totals[i], x[i]);
@@ -246,9 +254,12 @@ void cumsum(const Call& call) {
       convert(out, sizeof(T), x, item, n);
       T* totals = reinterpret_cast<T*>(out);
       for_each_line(lines, lines.length, totals, totals, [&lines](const T*, T* line) {
-        Compute<T> total{};
+        Compute<T> before{}, part{}, total{};
         for (int64_t k = 0; k < lines.length; ++k) {
-          total = k == 0 ? Compute<T>(line[0]) : wrapping_add(total, Compute<T>(line[k * lines.inner]));
+          const auto element = static_cast<Compute<T>>(line[k * lines.inner]);
+          if (k % kSegment == 0) before = total;
+          part = k % kSegment == 0 ? element : wrapping_add(part, element);
+          total = k < kSegment ? part : wrapping_add(before, part);
           line[k * lines.inner] = static_cast<T>(total);
         }
       });
