@@ -143,8 +143,6 @@ ScalarCompiler::Maybe ScalarCompiler::cast(const Expr& expr, const Value& value,
   if (!value.is_node()) return adopt(expr, value, to);
   if (dtype_of(value) == to) return value;
   const Value source = named(value, "source");
-  if (to == BP_UINT32 && has(BP_MASK_FLOATING | BP_MASK_COMPLEX, dtype_of(value)))
-    function_.dtypes.insert(BP_INT64);  // on the way
   return add({ScalarNode::Kind::kConvert, to, "", 0, 0, {source.node}});
 }
 

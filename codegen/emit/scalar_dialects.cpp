@@ -166,7 +166,10 @@ std::string Dialect::convert(bp_dtype from, bp_dtype to, const std::string& valu
   if (to == BP_BOOL) return "(" + value + " != " + zero(from) + ")";
   if (from == BP_BOOL) return "(" + value + " ? " + number(to, 1, 1) + " : " + zero(to) + ")";
   if (!has(BP_MASK_FLOATING, from) || !has(BP_MASK_INTEGER, to)) return cast(to, value);
-  const std::string_view wide = to == BP_UINT64 ? "uint64" : to == BP_INT64 || to == BP_UINT32 ? "int64" : "int32";
+  const std::string_view wide = to == BP_UINT64                     ? "uint64"
+                                : to == BP_UINT32 && optional_types ? "uint32"
+                                : to == BP_INT64 || to == BP_UINT32 ? "int64"
+                                                                    : "int32";
   return cast(to, "bp_" + std::string(wide) + "_of_" + std::string(kDtypeNames[from]) + "(" + value + ")");
 }
 

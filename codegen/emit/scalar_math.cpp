@@ -46,6 +46,15 @@ $fn$INT bp_int32_of_$N($F x) {
   return x >= $F(-2147483648.0$s) && x < $F(2147483648.0$s) ? $(INT)(x) : $(INT)(-2147483647 - 1);
 }
 )";
+// The low 32 bits of bp_int64_of, on devices that may have no such integers: each step is exact.
+constexpr std::string_view kToUint32 = R"(
+$fn$UINT bp_uint32_of_$N($F x) {
+  if (!(x >= $F(-9223372036854775808.0$s) && x < $F(9223372036854775808.0$s))) return 0u;
+  $REAL size = floor(x < $F(0.0$s) ? -x : x);
+  $UINT low = $(UINT)(size - floor(size * $F(2.3283064365386963e-10$s)) * $F(4294967296.0$s));
+  return x < $F(0.0$s) ? 0u - low : low;
+}
+)";
 constexpr std::string_view kToInt64 = R"(
 $fn$LONG bp_int64_of_$N($F x) {
   return x >= $F(-9223372036854775808.0$s) && x < $F(9223372036854775808.0$s) ? $(LONG)(x) : $LEAST;
@@ -178,14 +187,24 @@ std::string integers(const Dialect& dialect, bp_dtype dtype) {
 
 std::string to_integers(const Dialect& dialect, bp_dtype dtype) {
   const Words words = {
-      {"fn", std::string(dialect.function)},      {"F", dialect.c_casts ? "" : dialect.type(dtype)},
-      {"N", std::string(kDtypeNames[dtype])},     {"s", dtype == BP_FLOAT32 ? "f" : std::string(dialect.double_suffix)},
-      {"F x", dialect.type(dtype) + " x"},        {"INT", dialect.type(BP_INT32)},
-      {"LONG", dialect.type(BP_INT64)},           {"ULONG", dialect.type(BP_UINT64)},
-      {"(INT)", cast_open(dialect, BP_INT32)},    {"(LONG)", cast_open(dialect, BP_INT64)},
-      {"(ULONG)", cast_open(dialect, BP_UINT64)}, {"LEAST", dialect.number(BP_INT64, 0, INT64_MIN)},
+      {"fn", std::string(dialect.function)},
+      {"F", dialect.c_casts ? "" : dialect.type(dtype)},
+      {"N", std::string(kDtypeNames[dtype])},
+      {"s", dtype == BP_FLOAT32 ? "f" : std::string(dialect.double_suffix)},
+      {"F x", dialect.type(dtype) + " x"},
+      {"INT", dialect.type(BP_INT32)},
+      {"LONG", dialect.type(BP_INT64)},
+      {"ULONG", dialect.type(BP_UINT64)},
+      {"(INT)", cast_open(dialect, BP_INT32)},
+      {"(LONG)", cast_open(dialect, BP_INT64)},
+      {"(ULONG)", cast_open(dialect, BP_UINT64)},
+      {"LEAST", dialect.number(BP_INT64, 0, INT64_MIN)},
+      {"UINT", dialect.type(BP_UINT32)},
+      {"(UINT)", cast_open(dialect, BP_UINT32)},
+      {"REAL", dialect.type(dtype)},
   };
-  return filled(kToInt32, words) + guarded(dialect, "INT64", filled(kToInt64, words));
+  return filled(kToInt32, words) + (dialect.optional_types ? filled(kToUint32, words) : "") +
+         guarded(dialect, "INT64", filled(kToInt64, words));
 }
 
 }  // namespace

@@ -171,6 +171,13 @@ static inline ulong bp_bitwise_right_shift_of_uint64(ulong x, ulong y, uint bits
 static inline int bp_int32_of_float32(float x) {
   return x >= (-2147483648.0f) && x < (2147483648.0f) ? (int)(x) : (int)(-2147483647 - 1);
 }
+
+static inline uint bp_uint32_of_float32(float x) {
+  if (!(x >= (-9223372036854775808.0f) && x < (9223372036854775808.0f))) return 0u;
+  float size = floor(x < (0.0f) ? -x : x);
+  uint low = (uint)(size - floor(size * (2.3283064365386963e-10f)) * (4294967296.0f));
+  return x < (0.0f) ? 0u - low : low;
+}
 #ifndef BP_SCALAR_WITHOUT_INT64
 static inline long bp_int64_of_float32(float x) {
   return x >= (-9223372036854775808.0f) && x < (9223372036854775808.0f) ? (long)(x) : ((long)(-9223372036854775807L - 1));
@@ -183,6 +190,13 @@ static inline ulong bp_uint64_of_float32(float x) {
 #ifndef BP_SCALAR_WITHOUT_FLOAT64
 static inline int bp_int32_of_float64(double x) {
   return x >= (-2147483648.0) && x < (2147483648.0) ? (int)(x) : (int)(-2147483647 - 1);
+}
+
+static inline uint bp_uint32_of_float64(double x) {
+  if (!(x >= (-9223372036854775808.0) && x < (9223372036854775808.0))) return 0u;
+  double size = floor(x < (0.0) ? -x : x);
+  uint low = (uint)(size - floor(size * (2.3283064365386963e-10)) * (4294967296.0));
+  return x < (0.0) ? 0u - low : low;
 }
 #ifndef BP_SCALAR_WITHOUT_INT64
 static inline long bp_int64_of_float64(double x) {

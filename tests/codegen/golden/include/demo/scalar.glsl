@@ -184,6 +184,13 @@ uint64_t bp_bitwise_right_shift_of_uint64(uint64_t x, uint64_t y, uint bits) {
 int bp_int32_of_float32(float x) {
   return x >= float(-2147483648.0f) && x < float(2147483648.0f) ? int(x) : int(-2147483647 - 1);
 }
+
+uint bp_uint32_of_float32(float x) {
+  if (!(x >= float(-9223372036854775808.0f) && x < float(9223372036854775808.0f))) return 0u;
+  float size = floor(x < float(0.0f) ? -x : x);
+  uint low = uint(size - floor(size * float(2.3283064365386963e-10f)) * float(4294967296.0f));
+  return x < float(0.0f) ? 0u - low : low;
+}
 #ifndef BP_SCALAR_WITHOUT_INT64
 int64_t bp_int64_of_float32(float x) {
   return x >= float(-9223372036854775808.0f) && x < float(9223372036854775808.0f) ? int64_t(x) : int64_t(-9223372036854775807l - 1);
@@ -196,6 +203,13 @@ uint64_t bp_uint64_of_float32(float x) {
 #ifndef BP_SCALAR_WITHOUT_FLOAT64
 int bp_int32_of_float64(double x) {
   return x >= double(-2147483648.0lf) && x < double(2147483648.0lf) ? int(x) : int(-2147483647 - 1);
+}
+
+uint bp_uint32_of_float64(double x) {
+  if (!(x >= double(-9223372036854775808.0lf) && x < double(9223372036854775808.0lf))) return 0u;
+  double size = floor(x < double(0.0lf) ? -x : x);
+  uint low = uint(size - floor(size * double(2.3283064365386963e-10lf)) * double(4294967296.0lf));
+  return x < double(0.0lf) ? 0u - low : low;
 }
 #ifndef BP_SCALAR_WITHOUT_INT64
 int64_t bp_int64_of_float64(double x) {
