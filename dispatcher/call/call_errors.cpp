@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "memory/device.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/shape_words.hpp"
 
@@ -72,6 +73,13 @@ bp_status fail_stored(const bp_value& slot, int32_t index) {
   keep_error("its kernel left " + std::string(found) + " as result " + std::to_string(index) +
              "; expected the tensor that stands there, or that it made");
   return BP_ERROR_TYPE;
+}
+
+bp_status status_of_kernel(Device& device, const PluginRecord* owner, bp_status status) {
+  if (status != BP_ERROR_DEVICE_LOST) return status;
+  if (owner != device.backend->owner) return BP_ERROR_DEVICE;
+  mark_lost(device, cold().error);
+  return status;
 }
 
 void throw_status(bp_status status, const OpEntry& op, const char* who) {

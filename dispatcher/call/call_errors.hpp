@@ -17,6 +17,8 @@ std::string in_terms_of_call(std::string_view message, const OpEntry& op, const 
 [[noreturn, gnu::cold]] void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_value* args);
 // Of a kernel that gave BP_OK and left no tensor in a slot: keeps the message, and gives the status.
 [[gnu::cold]] bp_status fail_stored(const bp_value& slot, int32_t index);
+// What the call fails with. A kernel loses the device if its plugin brings the device: no other one can know.
+[[gnu::cold]] bp_status status_of_kernel(Device& device, const PluginRecord* owner, bp_status status);
 // Turns a failing status of a plugin's function into an Error with the thread's message.
 [[noreturn]] void throw_status(bp_status status, const OpEntry& op, const char* who);
 // Of the exception in flight, at an edge: its status, with the op that was called, where it is known, named in the

@@ -23,6 +23,7 @@
 #include "memory/expand.hpp"
 #include "memory/loop.hpp"
 #include "memory/overlap.hpp"
+#include "memory/plugin_finder.hpp"
 #include "memory/realign.hpp"
 #include "memory/stream.hpp"
 #include "record/dtype_rules.hpp"
@@ -195,7 +196,7 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
   }
   if (status != BP_OK) {
-    if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
+    status = status_of_kernel(device, row.owner, status);
     throw_status(status, call.op, row.owner->name.c_str());
   }
   count_kernel(call.op, device, row.owner);
@@ -289,11 +290,11 @@ void call_on_device(const Call& call) {
   if ((record.def.dtype_flags & BP_DTYPE_COMPARES) && compare_beyond(call, compute)) return;
   bool decompose = call.op.decompose && force_decomposition.load(std::memory_order_relaxed);
   const bool lacking = lacked_dtype(call, device, compute) != BP_DTYPE_NONE;
+  const Plan& plan = call.op.plan();
   ResultShapes shapes(call);
   if (!decompose && !lacking)
     if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))
       return run_kernel(call, *row, device, compute, shapes);
-  const Plan& plan = call.op.plan();
   const uint32_t backend = device.backend->index;
   const DeviceRule otherwise =
       lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
@@ -304,6 +305,9 @@ void call_on_device(const Call& call) {
   }
   if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)
     return call_host_fallback(call, device);
+  // A plugin that registers on another thread counts as a whole: its kernels may come after its ops.
+  plugin_finder.settle();
+  if (&call.op.plan() != &plan) return call_on_device(call);
   Refusals why;
   pick_row(call, device, compute, shapes, &why);
   throw_missing_kernel(call, device, compute, why);

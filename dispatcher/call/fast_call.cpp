@@ -93,7 +93,7 @@ bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame
 
 [[gnu::cold]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,
                                   bp_value* out) {
-  if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
+  status = status_of_kernel(device, row.row->owner, status);
   release_owned(*out, [](bp_tensor* t) { release(impl(t)); });
   throw_status(status, op, row.row->owner->name.c_str());
 }

@@ -82,7 +82,9 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
                   int32_t n_outs) {
   return guarded([&] {
     CallGuard guard;  // a plugin may call from a thread of its own
-    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+    const OpEntry& entry = checked_entry(op);
+    check_stack(entry.record->def.name);  // a kernel may call its own op, and no slow path lie between
+    call(entry, args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
   });
 }
 
@@ -91,6 +93,7 @@ bp_status call_op_donating(const bp_frame* frame, uint32_t op, const bp_value* a
   return guarded([&] {
     CallGuard guard;
     const OpEntry& entry = checked_entry(op);
+    check_stack(entry.record->def.name);
     BP_CHECK(entry.n_results == 1, TYPE, entry.record->name, ": has ", entry.n_results,
              " results; call_op_donating is for ops with one");
     call_donating(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, donated);
@@ -132,17 +135,36 @@ bp_status make_view(const bp_frame*, bp_tensor* base, int32_t ndim, const int64_
   });
 }
 
+// A registration is whole when register_all returns: what came later would be seen by halves, and taken back by nobody.
+void check_registering(const bp_plugin_record* plugin, const char* what) {
+  BP_CHECK(plugin, VALUE, what, ": the record is NULL; expected the one that register_all was given");
+  BP_CHECK(!plugin->table.register_all || plugin->state == bp_plugin_record::State::kRegistering, BUSY, what,
+           ": plugin \"", plugin->name, "\" calls it after its register_all has returned. Fix: register all there");
+}
+
 bp_status register_op_entry(bp_plugin_record* plugin, const bp_op_def* op) {
-  return guarded([&] { register_op(plugin, *op); });
+  return guarded([&] {
+    check_registering(plugin, "register_op");
+    register_op(plugin, *op);
+  });
 }
 bp_status register_backend_entry(bp_plugin_record* plugin, const bp_backend_def* backend) {
-  return guarded([&] { register_backend(plugin, *backend); });
+  return guarded([&] {
+    check_registering(plugin, "register_backend");
+    register_backend(plugin, *backend);
+  });
 }
 bp_status register_kernel_entry(bp_plugin_record* plugin, const bp_kernel_def* kernel) {
-  return guarded([&] { register_kernel(plugin, *kernel); });
+  return guarded([&] {
+    check_registering(plugin, "register_kernel");
+    register_kernel(plugin, *kernel);
+  });
 }
 bp_status register_key_entry(bp_plugin_record* plugin, const bp_key_def* key) {
-  return guarded([&] { register_key(plugin, *key); });
+  return guarded([&] {
+    check_registering(plugin, "register_key");
+    register_key(plugin, *key);
+  });
 }
 
 bp_status native(const bp_frame* frame, const char* kind, void** handle) {

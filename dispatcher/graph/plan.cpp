@@ -145,6 +145,7 @@ class Run {
   void make(const Made& made);
   bool may_overwrite(const TensorImpl& donor) const;
   bp_status kernel(const Step& step);
+  bp_status caught_kernel(const Step& step);
   bp_status kernel_on_stream(const Step& step);
   void call(const Step& step);
   void all_steps();
@@ -229,6 +230,15 @@ bp_status Run::kernel_on_stream(const Step& step) {
   return step.fn(&step.frame, values + step.args, step.n_args, values + step.outs, step.n_outs);
 }
 
+// What a kernel throws, or a region's, is its status, whatever it is.
+[[gnu::always_inline]] inline bp_status Run::caught_kernel(const Step& step) {
+  try {
+    return kernel(step);
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
 void Run::call(const Step& step) {
   const Node& node = plan_.graph->node(step.node);
   call_node({*plan_.graph, ws_.values, plan_.symbols, draws_, plan_.functions}, step.node,
@@ -248,7 +258,8 @@ void Run::call(const Step& step) {
 }
 
 void Run::fail(const Step& step, bp_status status) {
-  if (status == BP_ERROR_DEVICE_LOST) mark_lost(*step.device, cold().error);
+  // A region's compiler is the backend's own.
+  status = status_of_kernel(*step.device, step.region ? step.device->backend->owner : step.row->owner, status);
   try {
     if (step.region) throw Error(status, step.region->name() + " on " + name_of(*step.device) + ": " + take_cause());
     throw_status(status, *op_entry(step.frame.op->op), step.row->owner->name.c_str());
@@ -262,7 +273,7 @@ void Run::all_steps() {
   for (const Step& step : plan_.steps) {
     for (uint32_t i = 0; i < step.n_made; ++i) make(plan_.made[step.first_made + i]);
     if (step.kind != Step::Kind::kCall) [[likely]] {
-      if (const bp_status status = kernel(step)) [[unlikely]]
+      if (const bp_status status = caught_kernel(step)) [[unlikely]]
         fail(step, status);
       scratch.free();
     } else {

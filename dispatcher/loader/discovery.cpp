@@ -106,10 +106,10 @@ void add_manifest(const std::string& folder, const std::string& path) {
 
 // A plugin's file that no manifest describes is not found, and whoever put it there is to know why.
 void add_orphans(const std::string& folder) {
-  std::error_code error;
+  std::error_code error, ignored;
   std::vector<std::string> files;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().extension() == ".so") files.push_back(entry->path().string());
+    if (entry->path().extension() == ".so" && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     const auto is_of = [&](const auto& known) { return fs::path(known->manifest.file) == fs::path(file); };
@@ -249,8 +249,10 @@ std::vector<std::string> known_backends() {
   return names;
 }
 
+void settle() { std::lock_guard lock(lifecycle_lock()); }
+
 [[gnu::constructor]] void register_finder() {
-  plugin_finder = {open_plugin_for_backend, open_plugin_for_op, open_host_plugin, known_backends};
+  plugin_finder = {open_plugin_for_backend, open_plugin_for_op, open_host_plugin, settle, known_backends};
 }
 
 }  // namespace

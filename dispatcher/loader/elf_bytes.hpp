@@ -11,10 +11,12 @@
 
 namespace backplane::loader {
 
-// Reads the pieces that are asked for: with its debug information a plugin may be a hundred times as large as they are.
+// Opening neither waits for the other end of a FIFO nor takes a terminal. Reads the pieces that are asked for: with its
+// debug information a plugin may be a hundred times as large as they are.
 class ElfBytes {
  public:
-  explicit ElfBytes(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit ElfBytes(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     struct stat about;
     if (opened() && ::fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode))
       size_ = static_cast<uint64_t>(about.st_size);

@@ -13,6 +13,7 @@
 #include "loader/host_traits.hpp"
 #include "loader/trust.hpp"
 #include "memory/foreign_call.hpp"
+#include "record/foreign_struct.hpp"
 
 namespace backplane::loader {
 namespace {
@@ -76,6 +77,7 @@ bp_plugin query_table(void* handle, const std::string& path) {
   check_sizes(path, *written);
   if (std::string why = why_version_unusable(written->abi_major, written->needs_minor); !why.empty())
     detail::fail(BP_ERROR_VERSION, path, ": ", why);
+  core::check_flags(written->flags, core::flags_up_to(BP_PLUGIN_UNLOADABLE), BP_HINTS_OF_32, path, ": its table");
   bp_plugin table{};
   std::memcpy(&table, written, std::min<size_t>(written->header.struct_size, sizeof table));
   check_name(path, table.name);

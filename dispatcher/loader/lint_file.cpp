@@ -192,7 +192,8 @@ void lint_traits(const std::string& path, const std::vector<std::string>& cpu_fe
     out.push_back({kNote, "it needs " + listed(libraries),
                    "where one of them is missing, as a driver's is on a machine without the device, the file cannot be "
                    "opened at all",
-                   "open a driver's library with dlopen in device_count, and give a message where it is missing"});
+                   "open a driver's library with dlopen in device_count, and give a message where it is missing "
+                   "(docs/guides/backend.md, \"A driver that may be missing\", has the code)"});
 }
 
 void lint_libraries(const std::string& path, Findings& out) {
@@ -207,7 +208,7 @@ void lint_libraries(const std::string& path, Findings& out) {
     }
     out.push_back({kError, "it needs " + name + ", which this system does not find", "so the file cannot be opened",
                    "install that library, put it beside the file and link with -Wl,-rpath,'$ORIGIN', or, of a driver, "
-                   "open it with dlopen in device_count"});
+                   "open it with dlopen in device_count (docs/guides/backend.md, \"A driver that may be missing\")"});
   }
 }
 

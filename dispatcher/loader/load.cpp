@@ -13,6 +13,7 @@
 #include "loader/unload.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_call.hpp"
+#include "memory/plugin_finder.hpp"
 #include "memory/stream.hpp"
 #include "record/host_table.hpp"
 #include "registry/registry.hpp"
@@ -22,8 +23,6 @@ namespace backplane::loader {
 namespace {
 
 namespace fs = std::filesystem;
-
-int registering = 0;  // depth of nested registrations; under the lock
 
 std::string real_path(const std::string& path) {
   std::error_code error;
@@ -100,12 +99,20 @@ std::string why_beyond(const core::PluginRecord& record, const std::optional<Man
   return backend.empty() ? beyond("op", "ops", record.ops, manifest->ops) : backend;
 }
 
+// While this lives, whoever finds something of the plugin waits for the lock before he uses it.
+struct Registering {
+  Registering() { core::plugins_registering.fetch_add(1); }
+  ~Registering() { core::plugins_registering.fetch_sub(1); }
+  Registering(const Registering&) = delete;
+};
+// Under the lock: does this very thread register?
+bool is_registering() { return core::plugins_registering.load() != 0; }
+
 // All of it or nothing.
 void register_all(core::PluginRecord& record, const std::optional<Manifest>& manifest) {
   record.state = State::kRegistering;
-  ++registering;
+  const Registering visible;
   bp_status status = call_register(record);
-  --registering;
   if (status == BP_OK) {
     core::cold().error = why_beyond(record, manifest);
     if (!core::cold().error.empty()) status = BP_ERROR_VALUE;
@@ -182,7 +189,7 @@ void release_failed(const std::string& given) {
 void refuse_inside_calls(const char* what) {
   BP_CHECK(!core::thread_state.inside(), BUSY, what, ": called from inside a running call; call it after that returns");
   std::lock_guard lock(lifecycle_lock());
-  BP_CHECK(registering == 0, BUSY, what, ": called while a plugin registers; call it after that has ended");
+  BP_CHECK(!is_registering(), BUSY, what, ": called while a plugin registers; call it after that has ended");
 }
 
 core::PluginRecord& load_under_lock(const std::string& path) {
@@ -197,7 +204,7 @@ core::PluginRecord& load(const std::string& path) {
   bool outermost = false;
   try {
     std::lock_guard lock(lifecycle_lock());
-    outermost = registering == 0 && !core::thread_state.inside();
+    outermost = !is_registering() && !core::thread_state.inside();
     return load_under_lock(path);
   } catch (const Error&) {
     // From inside a call, to wait for running calls would be to wait for itself.

@@ -340,11 +340,8 @@ bp_device parse_device(std::string_view name) {
              VALUE, "device \"", name, "\": expected NAME or NAME:NUMBER, for example \"cpu\" or \"sim:1\"");
     for (char digit : digits) ordinal = ordinal * 10 + (digit - '0');
   }
+  find_backend(backend) ? settle_registrations() : static_cast<void>(plugin_finder.for_backend(backend));
   BackendRecord* found = find_backend(backend);
-  if (!found) {
-    plugin_finder.for_backend(backend);
-    found = find_backend(backend);
-  }
   if (!found) {
     std::string known;
     for (const std::string& other : plugin_finder.known_backends()) known += (known.empty() ? "" : ", ") + other;

@@ -3,6 +3,7 @@
 namespace backplane::core {
 
 constinit PluginFinder plugin_finder{[](std::string_view) { return false; }, [](std::string_view) { return false; },
-                                     [] {}, [] { return std::vector<std::string>(); }};
+                                     [] {}, [] {}, [] { return std::vector<std::string>(); }};
+constinit std::atomic<int> plugins_registering{0};
 
 }  // namespace backplane::core

@@ -229,9 +229,11 @@ uint32_t register_backend(PluginRecord* owner, const bp_backend_def& def) {
 namespace backplane {
 
 OpHandle find_op(std::string_view name) noexcept {
-  uint32_t handle = core::find_op_loaded(name);
-  if (handle != BP_NO_OP) return handle;
   try {
+    if (core::find_op_loaded(name) != BP_NO_OP) {
+      core::settle_registrations();
+      if (const uint32_t handle = core::find_op_loaded(name); handle != BP_NO_OP) return handle;
+    }
     core::plugin_finder.for_op(name);
     return core::find_op_loaded(name);
   } catch (const std::exception&) {

@@ -1,5 +1,6 @@
 /* A plugin whose table is whatever the build says: ANSWER_MAJOR, ANSWER_NEEDS, ANSWER_SIZE, ANSWER_NAME, and
- * ANSWER_STATUS, ANSWER_NO_REGISTER, ANSWER_TAIL (bytes written behind the table as this minor knows it). */
+ * ANSWER_STATUS, ANSWER_FLAGS, ANSWER_NO_REGISTER, ANSWER_TAIL (bytes written behind the table as this minor knows it).
+ */
 #include <string.h>
 
 #include "backplane/abi/plugin.h"
@@ -15,6 +16,9 @@
 #endif
 #ifndef ANSWER_STATUS
 #define ANSWER_STATUS BP_OK
+#endif
+#ifndef ANSWER_FLAGS
+#define ANSWER_FLAGS BP_PLUGIN_UNLOADABLE
 #endif
 #ifndef ANSWER_TAIL
 #define ANSWER_TAIL 0
@@ -37,7 +41,7 @@ BP_EXPORT bp_status BP_CALL bp_plugin_query(uint32_t host_major, uint32_t host_m
   out->abi_major = ANSWER_MAJOR;
   out->abi_minor = BP_ABI_MINOR;
   out->needs_minor = ANSWER_NEEDS;
-  out->flags = BP_PLUGIN_UNLOADABLE;
+  out->flags = ANSWER_FLAGS;
   out->name = ANSWER_NAME;
   out->version = "1.0";
 #ifndef ANSWER_NO_REGISTER
