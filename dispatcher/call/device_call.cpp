@@ -189,10 +189,11 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
     if (stream.capture && !(row.def.flags & BP_KERNEL_CAPTURABLE)) throw_not_capturable(call.op, device);
     std::lock_guard lock(device.lock);
     frame.stream = stream.handle;
-    frame.ticket = issue(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()), writes.data(),
-                         static_cast<int>(writes.size()));
+    ScratchScope scratch;  // ends when the ticket is closed
+    const OpenTicket ticket(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()),
+                            writes.data(), static_cast<int>(writes.size()));
+    frame.ticket = ticket;
     CallGuard guard;
-    ScratchScope scratch;
     status = row.def.fn(&frame, p.args, row.n_args, p.outs, call.n_outs);
   }
   if (status != BP_OK) {

@@ -73,7 +73,8 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
     BP_CHECK(device.synchronous() || frame->stream, VALUE,
              "scratch: a kernel that only calls ops has no work of its own to use memory for");
     size = std::max<uint64_t>(size, 1);
-    *data = allocate(device, size);
+    StorageUses pending;  // on the frame's stream, which is in order
+    *data = allocate(device, size, pending);
     cold().scratch.push_back({&device, *data, size, frame->ticket});
   });
 }

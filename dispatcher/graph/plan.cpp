@@ -213,9 +213,10 @@ bp_status Run::kernel_on_stream(const Step& step) {
   std::lock_guard lock(step.device->lock);
   bp_frame frame = step.frame;
   frame.stream = stream.handle;
-  frame.ticket = issue(stream, step.frame.op->name, reads.data(), static_cast<int>(reads.size()), writes.data(),
-                       static_cast<int>(writes.size()));
-  ScratchScope scratch;
+  ScratchScope scratch;  // ends when the ticket is closed
+  const OpenTicket ticket(stream, step.frame.op->name, reads.data(), static_cast<int>(reads.size()), writes.data(),
+                          static_cast<int>(writes.size()));
+  frame.ticket = ticket;
   bp_value* given = &ws_.arguments[step.outs];
   return step.region ? step.region->execute(frame, args, step.n_args, given, step.n_outs)
                      : step.fn(&frame, args, step.n_args, given, step.n_outs);

@@ -1,5 +1,7 @@
 #include "memory/allocate.hpp"
 
+#include <utility>
+
 #include "backplane/error.hpp"
 #include "memory/epoch.hpp"
 #include "memory/fork.hpp"
@@ -21,7 +23,6 @@ bp_status allocate_from_backend(Device& device, uint64_t size, void** data) {
   return status;
 }
 
-// Under the device's lock.
 void give_back(Device& device, const std::vector<BlockPool::Segment>& segments) noexcept {
   const bp_backend_def& def = device.backend->def;
   CallGuard guard;
@@ -29,11 +30,17 @@ void give_back(Device& device, const std::vector<BlockPool::Segment>& segments) 
     def.deallocate(def.context, device.ordinal, segment.data, segment.size);
 }
 
-void* take_from_pool(Device& device, uint64_t size, Stream& stream) {
+void* take_from_pool(Device& device, uint64_t size, Stream& stream, StorageUses& pending) {
   std::lock_guard guard(device.lock);
-  if (void* data = device.pool->take(size, &stream)) return data;
-  for (auto& each : device.streams) refresh_completed(*each);
-  return device.pool->take(size, &stream);
+  take_freed(device);
+  void* data = device.pool->take(size, &stream);
+  if (!data) {
+    for (auto& each : device.streams) refresh_completed(*each);
+    data = device.pool->take(size, &stream);
+  }
+  if (data)
+    for (const StorageUse& use : device.pool->uses(data)) pending.note_read(use);
+  return data;
 }
 
 bp_status grow_pool(Device& device, uint64_t size, Stream& stream, bool at_least, void** data) {
@@ -53,8 +60,12 @@ bp_status grow_pool(Device& device, uint64_t size, Stream& stream, bool at_least
   return BP_OK;
 }
 
-bp_status take_from_backends_pool(Device& device, uint64_t size, Stream& stream, void** data) {
+bp_status take_from_backends_pool(Device& device, uint64_t size, Stream& stream, StorageUses& pending, void** data) {
   std::lock_guard lock(device.lock);
+  take_freed(device);
+  await_turn(stream);
+  // The backend may give what work of this stream still uses.
+  if (stream.issued != 0) pending.note_read({&stream, stream.issued});
   CallGuard guard;
   const bp_status status =
       device.backend->extensions.memory->take(device.backend->def.context, device.ordinal, stream.handle, size, data);
@@ -77,17 +88,18 @@ void give_to_backends_pool(Device& device, void* data, uint64_t size, const Stor
                                           tickets.data(), static_cast<int32_t>(streams.size()));
 }
 
-bp_status try_allocate(Device& device, uint64_t size, bool at_least, void** data) {
+bp_status try_allocate(Device& device, uint64_t size, bool at_least, StorageUses& pending, void** data) {
   if (device.synchronous()) return allocate_from_backend(device, size, data);
   Stream& stream = current_stream(device);
-  if (!device.pool) return take_from_backends_pool(device, size, stream, data);
-  *data = take_from_pool(device, size, stream);
+  if (!device.pool) return take_from_backends_pool(device, size, stream, pending, data);
+  *data = take_from_pool(device, size, stream, pending);
   return *data ? BP_OK : grow_pool(device, size, stream, at_least, data);
 }
 
-[[gnu::cold, gnu::noinline]] void* allocate_without_caches(Device& device, uint64_t size, bp_status status) {
+[[gnu::cold, gnu::noinline]] void* allocate_without_caches(Device& device, uint64_t size, StorageUses& pending,
+                                                           bp_status status) {
   void* data = nullptr;
-  if (status == BP_ERROR_MEMORY && empty_caches(device)) status = try_allocate(device, size, true, &data);
+  if (status == BP_ERROR_MEMORY && empty_caches(device)) status = try_allocate(device, size, true, pending, &data);
   if (status == BP_OK) return data;
   if (status != BP_ERROR_MEMORY) throw_device_error(device, status, "allocate");
   const std::string cause = take_error();
@@ -111,10 +123,10 @@ std::unique_ptr<BlockPool> make_pool(const Device& device) {
   return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, is_complete);
 }
 
-void* allocate(Device& device, uint64_t size) {
+void* allocate(Device& device, uint64_t size, StorageUses& pending) {
   void* data = nullptr;
-  const bp_status status = try_allocate(device, size, false, &data);
-  return status == BP_OK ? data : allocate_without_caches(device, size, status);
+  const bp_status status = try_allocate(device, size, false, pending, &data);
+  return status == BP_OK ? data : allocate_without_caches(device, size, pending, status);
 }
 
 // In a forked child: the backend's own locks may be as another thread of the parent held them.
@@ -127,6 +139,44 @@ void* allocate(Device& device, uint64_t size) {
   }
 }
 
+namespace {
+
+// Under the device's lock. False: not yet, since a call has a stream that the block's last work is on.
+bool give(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
+  if (device.pool) {
+    device.pool->give(data, uses);
+    return true;
+  }
+  bool busy = false;
+  uses.each([&](const StorageUse& use) {
+    busy = busy || use.stream->busy || (use.stream->open && use.ticket >= use.stream->open);
+  });
+  if (busy) return false;
+  try {
+    give_to_backends_pool(device, data, size, uses);
+  } catch (const Error&) {
+    // The device is lost: its memory goes with it.
+  }
+  return true;
+}
+
+void keep_freed(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
+  auto* block = new FreedBlock{data, size, device.generation, {}, device.freed.load(std::memory_order_relaxed)};
+  uses.each([&](const StorageUse& use) { block->uses.note_read(use); });
+  while (!device.freed.compare_exchange_weak(block->next, block, std::memory_order_release)) {
+  }
+}
+
+// Under the device's lock: what the pool holds beyond a quarter of the device's memory, which may wait for its reuse.
+std::vector<BlockPool::Segment> dropped_segments(Device& device) {
+  if (!device.pool) return {};
+  const uint64_t keep = std::max<uint64_t>(device.properties.total_memory / 4, uint64_t{64} << 20);
+  if (device.pool->reserved() - device.pool->in_use() <= keep) return {};
+  return device.pool->drop_unused(keep);
+}
+
+}  // namespace
+
 void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
   if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
     return;
@@ -136,25 +186,35 @@ void deallocate(Device& device, void* data, uint64_t size, const StorageUses& us
     def.deallocate(def.context, device.ordinal, data, size);
     return;
   }
-  std::lock_guard guard(device.lock);
-  if (!device.pool) {
-    try {
-      give_to_backends_pool(device, data, size, uses);
-    } catch (const Error&) {
-      // The device is lost: its memory goes with it.
-    }
+  if (!device.lock.try_lock()) return keep_freed(device, data, size, uses);
+  take_freed(device);
+  const bool taken = give(device, data, size, uses);
+  std::vector<BlockPool::Segment> dropped = dropped_segments(device);
+  device.lock.unlock();
+  if (!taken) keep_freed(device, data, size, uses);
+  give_back(device, dropped);
+}
+
+void take_freed(Device& device) noexcept {
+  if (!device.freed.load(std::memory_order_relaxed)) [[likely]]
     return;
+  FreedBlock* block = device.freed.exchange(nullptr, std::memory_order_acquire);
+  while (block) {
+    const std::unique_ptr<FreedBlock> mine(std::exchange(block, block->next));
+    if (mine->generation == device.generation && !give(device, mine->data, mine->size, mine->uses))
+      keep_freed(device, mine->data, mine->size, mine->uses);
   }
-  device.pool->give(data, uses);
-  // A quarter of the device's memory may wait for its reuse.
-  const uint64_t keep = std::max<uint64_t>(device.properties.total_memory / 4, uint64_t{64} << 20);
-  if (device.pool->reserved() - device.pool->in_use() > keep) give_back(device, device.pool->drop_unused(keep));
 }
 
 void empty_pool(Device& device) {
   if (!device.pool) return;
-  std::lock_guard guard(device.lock);
-  give_back(device, device.pool->drop_unused(0));
+  std::vector<BlockPool::Segment> dropped;
+  {
+    std::lock_guard guard(device.lock);
+    take_freed(device);
+    dropped = device.pool->drop_unused(0);
+  }
+  give_back(device, dropped);
 }
 
 void fail_size(const int64_t* sizes, int32_t ndim, uint64_t item_size) {

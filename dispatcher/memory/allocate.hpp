@@ -7,10 +7,14 @@
 
 namespace backplane::core {
 
-// For use on this thread's current stream. An asynchronous device's comes from its pool. Throws Error(BP_ERROR_MEMORY).
-void* allocate(Device& device, uint64_t size);
+// An asynchronous device's comes from its pool: `pending` then has the work that may still use it, which is all on this
+// thread's current stream. Throws Error(BP_ERROR_MEMORY).
+void* allocate(Device& device, uint64_t size, StorageUses& pending);
 // `uses`: the work after which others may have the block.
+// Never waits, so that a callback may end a tensor.
 void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept;
+// Under the device's lock: what was given back while another thread held it.
+void take_freed(Device& device) noexcept;
 // Does the device's backend keep freed memory itself, although work on it is asynchronous?
 bool keeps_own_pool(const Device& device);
 // Of a device that is being started; nullptr for a synchronous one, and where the backend keeps a pool.

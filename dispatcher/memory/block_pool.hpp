@@ -42,7 +42,7 @@ class BlockPool {
   void* adopt(Segment memory, uint64_t size, Stream* stream);
   // `uses`: the work after which other streams may have the block.
   void give(void* data, const StorageUses& uses);
-  // What must have ended before the host touches the bytes of a taken block.
+  // What may still use a taken block.
   const std::vector<StorageUse>& uses(void* data) const { return blocks_.at(data)->uses; }
   // Segments that no block is taken of and no running work uses, in whole, until at most `keep` bytes are free.
   std::vector<Segment> drop_unused(uint64_t keep);

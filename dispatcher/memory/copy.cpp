@@ -11,12 +11,15 @@
 namespace backplane::core {
 namespace {
 
-// Before the host reads the bytes. The stream that wrote them last.
+// Before the host reads the bytes. The stream that wrote them last. What a call that still records has written comes
+// before what the call puts on its stream next.
 Stream& wait_for_write(Device& device, const bp_storage& storage) {
   StorageUse write;
   {
     std::lock_guard guard(device.lock);
     write = storage.uses.write();
+    if (write.stream && write.stream->open && write.ticket >= write.stream->open && !device.shares_memory())
+      return *write.stream;
   }
   Stream& stream = write.stream ? *write.stream : current_stream(device);
   wait_for(stream, write.ticket);
@@ -28,12 +31,6 @@ void wait_for_uses(Device& device, const bp_storage& storage) {
   std::vector<StorageUse> uses;
   {
     std::lock_guard guard(device.lock);
-    if (storage.owner == bp_storage::Owner::kDevice && storage.data) {
-      if (device.pool)
-        uses = device.pool->uses(storage.data);
-      else  // the backend may have lent what work of this stream still uses
-        uses.push_back({&current_stream(device), current_stream(device).issued});
-    }
     storage.uses.each([&](const StorageUse& use) { uses.push_back(use); });
   }
   for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
@@ -58,7 +55,8 @@ void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const 
   } else {
     Stream& stream = current_stream(device);
     std::lock_guard lock(device.lock);
-    uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+    const uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+    const BusyStream busy(stream);
     CallGuard guard;
     status = def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
   }
@@ -105,10 +103,15 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     return;
   }
   Stream& stream = wait_for_write(device, *src);
-  std::lock_guard lock(device.lock);  // others may put work on the stream meanwhile
-  CallGuard guard;
-  status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
+  std::lock_guard lock(device.lock);
+  const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
+  {
+    const BusyStream busy(stream);
+    CallGuard guard;
+    status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
+  }
   if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
+  if (stream.completed + 1 == ticket && !stream.open) stream.completed = ticket;
 }
 
 namespace {

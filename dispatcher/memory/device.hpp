@@ -21,6 +21,15 @@ namespace backplane::core {
 
 struct BackendRecord;
 
+// A block of a tensor that ended where nobody may wait for the device's lock.
+struct FreedBlock {
+  void* data;
+  uint64_t size;
+  uint32_t generation;  // of the device
+  StorageUses uses;
+  FreedBlock* next = nullptr;
+};
+
 struct Device {
   BackendRecord* backend = nullptr;
   int32_t ordinal = 0;
@@ -35,10 +44,12 @@ struct Device {
   Device* next_started = nullptr;                // the list of all, which only grows
   Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default
+  std::atomic<Stream*> default_stream{nullptr};  // that one, for readers without the lock
   std::vector<Stream*> idle_streams;             // of `streams`: nobody's, and used again
   std::vector<std::unique_ptr<Stream>> retired;  // of before a reset, all of whose work counts as complete
   std::atomic<uint32_t> generation{0};           // resets; memory of an earlier one is lost
   std::unique_ptr<BlockPool> pool;               // of an asynchronous device
+  std::atomic<FreedBlock*> freed{nullptr};       // given back while another thread held the lock; a list
   uint64_t memory_limit = BP_NO_MEMORY_LIMIT;    // of what the pool holds
   bool synchronous() const { return (flags & BP_BACKEND_SYNCHRONOUS) != 0; }
   bool shares_memory() const { return (flags & BP_BACKEND_HOST_MEMORY) != 0; }  // with the host, which waits for work

@@ -56,6 +56,19 @@ class Lock {
     owner_.store(nullptr, std::memory_order_relaxed);
     mutex_.unlock();
   }
+  // False: another thread holds it.
+  bool try_lock() {
+    if (owner_.load(std::memory_order_relaxed) == &thread_state) {
+      ++again_;
+      return true;
+    }
+    if (!mutex_.try_lock()) return false;
+    ++thread_state.locks;
+    owner_.store(&thread_state, std::memory_order_relaxed);
+    return true;
+  }
+  // By its owner: has it taken the lock once only, so that unlock() lets others in?
+  bool held_once() const noexcept { return again_ == 0; }
   Lock* next() const noexcept { return next_; }
   // Free, whoever held it: in a forked child, which has no other thread.
   void make_anew() noexcept;

@@ -49,6 +49,7 @@ bp_memory_stats stats_of(Device& device) {
   if (has_slot(device, BP_SLOT(memory_stats))) call_slot(device, BP_SLOT(memory_stats), &stats);
   if (keeps_own_pool(device)) return stats;
   std::lock_guard guard(device.lock);
+  take_freed(device);
   const BlockPool& pool = *device.pool;
   stats.limit = device.memory_limit;
   stats.in_use = pool.in_use();

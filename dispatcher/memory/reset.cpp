@@ -22,6 +22,7 @@ std::vector<std::function<void()>> retire_streams(Device& device) {
     stream->unfinished.clear();
     device.retired.push_back(std::move(stream));
   }
+  device.default_stream = nullptr;
   device.streams.clear();
   device.idle_streams.clear();
   return ready;

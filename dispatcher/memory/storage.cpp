@@ -25,7 +25,7 @@ bp_storage* new_storage(Device& device, uint64_t size) {
     storage->owner = bp_storage::Owner::kInline;
   } else if (size != 0) {
     try {
-      storage->data = allocate(device, size);
+      storage->data = allocate(device, size, storage->uses);
     } catch (...) {
       StoragePool::give(storage);
       throw;

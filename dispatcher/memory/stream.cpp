@@ -2,7 +2,10 @@
 #include "memory/stream.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <span>
 #include <string_view>
 
 #include "backplane/error.hpp"
@@ -54,7 +57,56 @@ struct Completions {
 
 }  // namespace
 
+namespace {
+
+// Streams of all devices share them: it is seldom that anybody waits.
+struct Turns {
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+Turns& turns() {
+  static Turns* all = new Turns;  // streams may be busy as late as the process
+  return *all;
+}
+
+}  // namespace
+
+BusyStream::BusyStream(Stream& stream) : stream_(stream), unlocked_(stream.device->lock.held_once()) {
+  await_turn(stream);
+  stream.busy = true;
+  if (unlocked_) stream.device->lock.unlock();
+}
+
+// Not under the device's lock, which somebody who waits for the stream may hold.
+BusyStream::~BusyStream() {
+  {
+    std::lock_guard guard(turns().mutex);
+    stream_.busy = false;
+  }
+  turns().changed.notify_all();
+  if (unlocked_) stream_.device->lock.lock();
+}
+
+void await_turn(Stream& stream) {
+  Lock& lock = stream.device->lock;
+  while (stream.busy) {
+    const bool open = lock.held_once();
+    if (open) lock.unlock();
+    {
+      std::unique_lock guard(turns().mutex);
+      turns().changed.wait(guard, [&] { return !stream.busy; });
+    }
+    if (open) lock.lock();
+  }
+}
+
+uint64_t last_ticket(Stream& stream) {
+  std::lock_guard guard(stream.device->lock);
+  return stream.open ? stream.open - 1 : stream.issued;
+}
+
 void refresh_completed(Stream& stream) {
+  if (stream.busy) return;
   const bp_backend_def& def = stream.device->backend->def;
   uint64_t ticket = stream.completed;
   CallGuard guard;
@@ -63,16 +115,29 @@ void refresh_completed(Stream& stream) {
 }
 
 void flush(Stream& stream) {
-  if (stream.flushed == stream.issued) return;
+  await_turn(stream);
+  const uint64_t ticket = stream.open ? stream.open - 1 : stream.issued;
+  if (stream.flushed >= ticket) return;
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
-  if (bp_status status = def.flush(def.context, stream.device->ordinal, stream.handle, stream.issued))
+  if (bp_status status = def.flush(def.context, stream.device->ordinal, stream.handle, ticket))
     throw_device_error(*stream.device, status, "flush");
-  stream.flushed = stream.issued;
+  stream.flushed = ticket;
 }
+
+namespace {
+
+void check_ended(const Stream& stream, uint64_t ticket) {
+  BP_CHECK(!stream.open || ticket < stream.open, VALUE, "device ", name_of(*stream.device),
+           ": a kernel waits for work of its own call, which ends after it has returned. Fix: register the kernel with "
+           "BP_KERNEL_CALLS_OPS if it records nothing itself");
+}
+
+}  // namespace
 
 void order_behind(Stream& stream, const StorageUse& use) {
   if (!use.stream || use.stream == &stream || use.stream->completed >= use.ticket) return;
+  check_ended(*use.stream, use.ticket);
   flush(*use.stream);
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
@@ -117,12 +182,11 @@ void forget_finished(Stream& stream) {
 Stream& current_stream(Device& device) {
   for (auto& [owner, stream] : chosen_streams)
     if (owner == &device && !stream->retired) return *stream;
+  if (Stream* made = device.default_stream.load(std::memory_order_acquire)) return *made;
+  std::lock_guard guard(device.lock);
   if (device.streams.empty()) {
-    std::lock_guard guard(device.lock);
-    if (device.streams.empty()) {
-      device.streams.reserve(kMaxStreams);
-      make_stream(device, 0, Stream::Kind::kPlain);
-    }
+    device.streams.reserve(kMaxStreams);
+    device.default_stream.store(&make_stream(device, 0, Stream::Kind::kPlain), std::memory_order_release);
   }
   return *device.streams.front();
 }
@@ -164,11 +228,30 @@ void check_current(const bp_storage& storage) {
            "it was saved");
 }
 
+namespace {
+
+// Of those that `issue` makes calls on. To wait for one gives the device's lock back, so it comes before all else.
+Stream* first_busy(Stream& stream, std::span<bp_storage* const> reads, std::span<bp_storage* const> writes) {
+  if (stream.busy) return &stream;
+  Stream* found = nullptr;
+  const auto look = [&](const StorageUse& use) {
+    if (use.stream && use.stream != &stream && use.stream->busy && use.stream->completed < use.ticket)
+      found = use.stream;
+  };
+  for (bp_storage* storage : reads) look(storage->uses.write());
+  for (bp_storage* storage : writes) storage->uses.each(look);
+  return found;
+}
+
+}  // namespace
+
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes) {
+  const std::span read(reads, static_cast<size_t>(n_reads)), written(writes, static_cast<size_t>(n_writes));
+  while (Stream* other = first_busy(stream, read, written)) await_turn(*other);
   for (int i = 0; i < n_reads; ++i) check_current(*reads[i]);
   for (int i = 0; i < n_writes; ++i) check_current(*writes[i]);
-  const uint64_t ticket = stream.issued + 1;
+  const uint64_t ticket = stream.open ? stream.open : stream.issued + 1;
   if (stream.capture) {
     stream.capture->take(reads, n_reads, writes, n_writes);
     return stream.issued = ticket;
@@ -178,6 +261,7 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
   for (int i = 0; i < n_writes; ++i) writes[i]->uses.each(behind);
   for (int i = 0; i < n_reads; ++i) reads[i]->uses.note_read({&stream, ticket});
   for (int i = 0; i < n_writes; ++i) writes[i]->uses.note_write({&stream, ticket});
+  if (ticket == stream.open) return ticket;
   stream.issued = ticket;
   if (stream.unfinished.size() >= 4096) {
     refresh_completed(stream);
@@ -199,6 +283,7 @@ void wait_for(Stream& stream, uint64_t ticket) {
   Completions completions;
   {
     std::lock_guard guard(device.lock);
+    check_ended(stream, ticket);
     if (stream.flushed < ticket) flush(stream);
   }
   bp_status status;
@@ -209,6 +294,9 @@ void wait_for(Stream& stream, uint64_t ticket) {
   std::lock_guard guard(device.lock);
   stream.completed = std::max(stream.completed, ticket);
   completions.take(stream);
+  // A call that may wait has the stream: where nothing failed, there is nothing to ask for.
+  if (status == BP_OK && stream.busy) return;
+  await_turn(stream);
   throw_deferred(stream, status);
   forget_finished(stream);
 }
@@ -216,8 +304,13 @@ void wait_for(Stream& stream, uint64_t ticket) {
 void synchronize(Device& device) {
   if (device.synchronous()) return;
   check_usable(device);
-  for (size_t i = 0; i < device.streams.size(); ++i)
-    if (!device.streams[i]->capture) wait_for(*device.streams[i], device.streams[i]->issued);
+  std::vector<std::pair<Stream*, uint64_t>> all;
+  {
+    std::lock_guard guard(device.lock);
+    for (const auto& stream : device.streams)
+      if (stream->kind != Stream::Kind::kCapture) all.emplace_back(stream.get(), last_ticket(*stream));
+  }
+  for (const auto& [stream, ticket] : all) wait_for(*stream, ticket);
 }
 
 void on_complete(Stream& stream, std::function<void()> then) {
@@ -228,6 +321,7 @@ void on_complete(Stream& stream, std::function<void()> then) {
     stream.pending.emplace_back(stream.issued, std::move(then));
     return;
   }
+  await_turn(stream);
   flush(stream);  // or the work before it would end only with the function
   const uint64_t ticket = issue(stream, "callback", nullptr, 0, nullptr, 0);
   auto kept = std::make_unique<std::function<void()>>(std::move(then));
@@ -250,9 +344,11 @@ void quiesce(PluginRecord* owner) {
     if (backend.owner != owner) continue;
     for (auto& device : backend.devices) {
       if (!device->synchronous() && !device->lost)
-        for (size_t s = 0; s < device->streams.size(); ++s) wait_for(*device->streams[s], device->streams[s]->issued);
+        for (size_t s = 0; s < device->streams.size(); ++s)
+          if (device->streams[s]->kind != Stream::Kind::kCapture)  // whose work runs on the streams of its replays
+            wait_for(*device->streams[s], last_ticket(*device->streams[s]));
+      Completions completions;  // run without the lock
       std::lock_guard guard(device->lock);
-      Completions completions;
       for (auto& stream : device->streams) {
         stream->completed = stream->issued;
         completions.take(*stream);
@@ -264,6 +360,7 @@ void quiesce(PluginRecord* owner) {
       }
       if (backend.extensions.pinned) empty_pinned(backend);
       if (backend.extensions.memory) reclaim_kinds(*device);
+      device->default_stream = nullptr;
       device->streams.clear();
       device->idle_streams.clear();
       device->retired.clear();

@@ -4,6 +4,7 @@
 // them; waiting happens outside it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -21,8 +22,10 @@ struct Stream {
   Device* device = nullptr;
   bp_stream* handle = nullptr;
   uint64_t issued = 0;
+  uint64_t open = 0;  // the ticket under which a call records work now; 0: none
   uint64_t flushed = 0;
   uint64_t completed = 0;
+  std::atomic<bool> busy{false};  // a call of the backend's that may wait has the stream: see BusyStream
   std::deque<std::pair<uint64_t, const char*>> unfinished;         // ticket and op, to name the culprit of an error
   std::deque<std::pair<uint64_t, std::function<void()>>> pending;  // completions of a backend that does not tell
   int32_t priority = 0;
@@ -37,9 +40,42 @@ Stream& new_stream(Device& device, int32_t priority = 0, Stream::Kind kind = Str
 Stream* set_current_stream(Device& device, Stream* stream);
 
 // Under device.lock. Takes the next ticket for `op` after ordering it behind what it must follow of the work on other
-// streams that touches these storages: a read behind writes, a write behind all. Notes the uses.
+// streams that touches these storages: a read behind writes, a write behind all. Notes the uses. A call inside of one
+// that records on the stream has that one's ticket.
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes);
+// Under device.lock: a ticket while work is recorded under it. Nothing flushes or waits for it before this ends.
+class OpenTicket {
+ public:
+  OpenTicket(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
+             int n_writes)
+      : stream_(stream), outer_(stream.open), ticket_(issue(stream, op, reads, n_reads, writes, n_writes)) {
+    stream.open = ticket_;
+  }
+  ~OpenTicket() { stream_.open = outer_; }
+  OpenTicket(const OpenTicket&) = delete;
+  operator uint64_t() const { return ticket_; }
+
+ private:
+  Stream& stream_;
+  const uint64_t outer_;
+  const uint64_t ticket_;
+};
+// Around a call of the backend's that names the stream and may wait for the device. Begins under device.lock, which it
+// gives back meanwhile; whoever else needs the stream waits. Inside a call that records work the lock stays.
+class BusyStream {
+ public:
+  explicit BusyStream(Stream& stream);
+  ~BusyStream();
+  BusyStream(const BusyStream&) = delete;
+
+ private:
+  Stream& stream_;
+  const bool unlocked_;
+};
+// Under device.lock, which it may give back meanwhile: until no call that may wait has the stream.
+void await_turn(Stream& stream);
+uint64_t last_ticket(Stream& stream);  // of what may be waited for
 // Flushes and blocks until `ticket`. Throws the stream's deferred error with the name of its op.
 void wait_for(Stream& stream, uint64_t ticket);
 void synchronize(Device& device);

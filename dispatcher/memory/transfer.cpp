@@ -34,6 +34,38 @@ void wait_for_peer(Stream& stream, Stream& other, uint64_t ticket) {
     throw_device_error(device, status, "stream_wait on a peer");
 }
 
+// The locks of two devices, with both streams free. Two locks of one rank, always in the same order.
+class BothLocks {
+ public:
+  BothLocks(Stream& a, Stream& b)
+      : a_first_(std::less<Device*>()(a.device, b.device)),
+        outer_(a_first_ ? *a.device : *b.device),
+        inner_(a_first_ ? *b.device : *a.device) {
+    lock();
+    while (a.busy || b.busy) {
+      unlock();
+      for (Stream* stream : {&a, &b}) {
+        std::lock_guard guard(stream->device->lock);
+        await_turn(*stream);
+      }
+      lock();
+    }
+  }
+  ~BothLocks() { unlock(); }
+  BothLocks(const BothLocks&) = delete;
+
+ private:
+  // Each twice: what waits for a third stream then keeps them, and so their order.
+  void lock() {
+    for (Device* device : {&outer_, &outer_, &inner_, &inner_}) device->lock.lock();
+  }
+  void unlock() {
+    for (Device* device : {&inner_, &inner_, &outer_, &outer_}) device->lock.unlock();
+  }
+  const bool a_first_;
+  Device &outer_, &inner_;
+};
+
 // A stream of the source device stands for the copy there: it waits until the receiver has read, so that whoever
 // changes or frees the source waits for this stream, as for any other of its device.
 class CopyStream {
@@ -57,10 +89,7 @@ void copy_from_peer(Device& to, bp_storage* dst, uint64_t dst_offset, Device& fr
            ": a copy between devices cannot be captured. Fix: copy before the capture");
   CopyStream copy(from);
   Stream& sender = copy.get();
-  // Two locks of one rank, always in the same order.
-  Device& first = std::less<Device*>()(&to, &from) ? to : from;
-  std::lock_guard outer(first.lock);
-  std::lock_guard inner(&first == &to ? from.lock : to.lock);
+  const BothLocks locks(receiver, sender);
   const uint64_t written = issue(sender, "copy", &src, 1, nullptr, 0);
   flush(sender);
   issue(sender, "copy", &src, 1, nullptr, 0);  // the read's end
@@ -124,6 +153,15 @@ void copy_staged(Device& to, bp_storage* dst, uint64_t dst_offset, Device& from,
 }
 
 }  // namespace
+
+bool wait_for_position_of_peer(Stream& stream, Stream& other, uint64_t ticket) {
+  if (!are_peers(*stream.device, *other.device)) return false;
+  const BothLocks locks(stream, other);
+  if (other.completed >= ticket) return true;
+  flush(other);
+  wait_for_peer(stream, other, ticket);
+  return true;
+}
 
 bool are_peers(Device& to, Device& from) { return agrees(to, from) && agrees(from, to); }
 

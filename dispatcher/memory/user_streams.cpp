@@ -56,8 +56,9 @@ struct core::EventState {
   std::chrono::steady_clock::time_point host_time{};
 };
 
+using core::await_turn, core::check_usable, core::current_stream, core::last_ticket, core::device_at, core::id_of,
+    core::issue, core::name_of;
 using core::CallGuard, core::Capture, core::Device, core::EventState, core::StreamHold;
-using core::check_usable, core::current_stream, core::device_at, core::id_of, core::issue, core::name_of;
 using core::new_stream, core::set_current_stream, core::throw_device_error, core::wait_for;
 
 namespace {
@@ -79,10 +80,16 @@ bool is_done(core::Stream& stream, uint64_t ticket) {
 }
 
 void wait_for_position(core::StreamHold& waiting, core::Stream& other, uint64_t ticket) {
-  if (!waiting.stream || waiting.stream->device != other.device) return wait_for(other, ticket);
+  if (!waiting.stream) return wait_for(other, ticket);
   BP_CHECK(!waiting.stream->capture, VALUE, "device ", name_of(waiting.device),
            ": a stream that is being captured waits for nothing. Fix: let the stream of the replay wait");
+  if (waiting.stream->device != other.device) {
+    if (!wait_for_position_of_peer(*waiting.stream, other, ticket)) wait_for(other, ticket);
+    return;
+  }
   std::lock_guard lock(waiting.device.lock);
+  await_turn(other);
+  await_turn(*waiting.stream);
   order_behind(*waiting.stream, {&other, ticket});
 }
 
@@ -159,6 +166,8 @@ void* Stream::handle() const {
   BP_CHECK(hold_->stream && streams && streams->handle, NOT_IMPLEMENTED, "Stream.handle: device ", name_of(device),
            " shows none (its backend has no handle in the extension \"streams\")");
   void* handle = nullptr;
+  std::lock_guard lock(device.lock);
+  await_turn(*hold_->stream);
   CallGuard guard;
   if (bp_status status = streams->handle(device.backend->def.context, device.ordinal, hold_->stream->handle, &handle))
     throw_device_error(device, status, "handle of a stream");
@@ -167,11 +176,11 @@ void* Stream::handle() const {
 
 bool Stream::query() const {
   checked(hold_);
-  return !hold_->stream || is_done(*hold_->stream, hold_->stream->issued);
+  return !hold_->stream || is_done(*hold_->stream, last_ticket(*hold_->stream));
 }
 
 void Stream::synchronize() const {
-  if (checked(hold_)->stream) wait_for(*hold_->stream, hold_->stream->issued);
+  if (checked(hold_)->stream) wait_for(*hold_->stream, last_ticket(*hold_->stream));
 }
 
 void Stream::wait(const Event& event) const {
@@ -183,7 +192,7 @@ void Stream::wait(const Event& event) const {
 void Stream::wait(const Stream& other) const {
   checked(hold_);
   if (checked(other.hold_)->stream && *this != other)
-    wait_for_position(*hold_, *other.hold_->stream, other.hold_->stream->issued);
+    wait_for_position(*hold_, *other.hold_->stream, last_ticket(*other.hold_->stream));
 }
 
 Event Stream::record() const {
@@ -217,6 +226,7 @@ void Event::record(const Stream& stream) {
     BP_CHECK(!state->stream().capture, VALUE,
              "Event.record: the stream is being captured. Fix: record around the replay");
     const bp_extension_time* time = device.backend->extensions.time;
+    await_turn(state->stream());
     state->ticket = time ? issue(state->stream(), "event", nullptr, 0, nullptr, 0) : state->stream().issued;
     CallGuard guard;
     if (bp_status status = time ? time->stamp(device.backend->def.context, device.ordinal, state->stream().handle,
