@@ -17,7 +17,7 @@
 #   backplane_add_conformance_test(NAME DEVICES WORD... [MODES WORD...] [ARGUMENTS WORD...])
 #
 # CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings or has kernels for, as
-# NAME.conformance.DEVICE; with MODES (test grad perf support stress) once in each, as NAME.conformance.DEVICE.MODE.
+# NAME.conformance.DEVICE; with MODES (test grad perf support stress async) once in each, as NAME.conformance.DEVICE.MODE.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
@@ -176,8 +176,8 @@ function(backplane_add_conformance_test NAME)
     message(FATAL_ERROR "backplane_add_conformance_test(${NAME}): give DEVICES, and what the command takes after ARGUMENTS")
   endif()
   foreach(mode IN LISTS arg_MODES)
-    if(NOT mode MATCHES "^(test|grad|perf|support|stress)$")
-      message(FATAL_ERROR "backplane_add_conformance_test(${NAME}): MODES: found ${mode}, expected test, grad, perf, support or stress")
+    if(NOT mode MATCHES "^(test|grad|perf|support|stress|async)$")
+      message(FATAL_ERROR "backplane_add_conformance_test(${NAME}): MODES: found ${mode}, expected test, grad, perf, support, stress or async")
     endif()
   endforeach()
   foreach(device IN LISTS arg_DEVICES)

@@ -113,7 +113,8 @@ constexpr NamedMode kModes[] = {{"test", run_tests},
                                 {"grad", run_gradients},
                                 {"perf", run_timing},
                                 {"support", run_support},
-                                {"stress", run_stress}};
+                                {"stress", run_stress},
+                                {"async", run_async}};
 
 }  // namespace
 

@@ -274,6 +274,10 @@ void run_device_laws(const Subject& subject, const Options& options, const Progr
     std::erase_if(laws, [&](const auto& law) { return fnmatch(options.op.c_str(), law.row.c_str(), 0) != 0; });
   BP_CHECK(!laws.empty(), VALUE, "conformance: no row of laws matches \"", options.op,
            "\"; '(device)*' matches all of them, '(device) streams' one");
+  run_laws(laws, options, progress, outcomes);
+}
+
+void run_laws(const Laws& laws, const Options& options, const Progress& progress, std::vector<Outcome>& outcomes) {
   size_t done = 0;
   for (const auto& [row, check, holds] : laws) {
     progress(done++, laws.size(), row + " " + check);

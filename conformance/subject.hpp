@@ -28,6 +28,7 @@ Mode run_tests;      // results
 Mode run_gradients;  // derivatives: against the CPU's in float64, and those against finite differences
 Mode run_support;    // how each op reaches the device, in every dtype
 Mode run_stress;     // many threads at once, and no memory
+Mode run_async;      // what runs late, fails late or is lost
 Mode run_timing;     // against the CPU's time
 
 // The laws of the device's table. They stand in reports, and in --op, under this name.

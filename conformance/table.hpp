@@ -12,6 +12,7 @@
 #include "backplane/abi/device_extensions.h"
 #include "backplane/error.hpp"
 #include "backplane/op.hpp"
+#include "subject.hpp"
 
 namespace backplane::conformance {
 
@@ -141,9 +142,15 @@ void add_law(Laws& laws, const char* extension, const char* check, const Struct*
   laws.push_back({std::string("(device) ") + extension, check, {}});
   if (offered) laws.back().holds = [=] { holds(*offered); };
 }
+// Tries each; a law that throws has failed.
+void run_laws(const Laws& laws, const Options& options, const Progress& progress, std::vector<Outcome>& outcomes);
 void add_stream_laws(const Table& table, Laws& laws);  // streams, time, callbacks, peer
 void add_memory_laws(const Table& table, Laws& laws);  // pinned, memory
 void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws);
 void add_recording_laws(const Table& table, Laws& laws);  // features, capture, profiler; reset, the last of all
+
+// Of mode async: through the host, whose bookkeeping they try together with the device's.
+void add_memory_order_laws(const Table& table, Laws& laws);  // memory that is used again, by several streams
+void add_waiting_laws(const Table& table, Laws& laws);       // what may go on while somebody waits
 
 }  // namespace backplane::conformance

@@ -95,7 +95,7 @@ whole_conformance() {
       opencl) words=(--plugin "$root/build/$preset/opencl/lib/backplane/plugins/opencl.so") ;;
       *) words=(--plugin "$BACKPLANE_EXAMPLE_PLUGINS/simulator.so") ;;
     esac
-    for mode in test grad support stress; do
+    for mode in test grad support stress async; do
       run backplane conformance --device "$device" --mode "$mode" "${words[@]}" >"$results/conformance-$device-$mode.txt" ||
         { status=1; grep -B 1 '^  FAIL' "$results/conformance-$device-$mode.txt" | head -n 60 >&2; }
       tail -n 1 "$results/conformance-$device-$mode.txt" >&2
@@ -180,7 +180,7 @@ cuda_on_the_emulator() {
       >"$results/conformance-cuda-libraries.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-libraries.txt" | head -n 60 >&2; }
     tail -n 1 "$results/conformance-cuda-libraries.txt" >&2
   done
-  for mode in test grad stress; do
+  for mode in test grad stress async; do
     run env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --mode "$mode" \
       >"$results/conformance-cuda-$mode.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-$mode.txt" | head -n 60 >&2; }
     tail -n 1 "$results/conformance-cuda-$mode.txt" >&2
@@ -354,11 +354,22 @@ fuzz_graph() {
     "$root/build/$preset/bin/test_graph" --gtest_filter='*Damage*'
 }
 
+# Programs of streams on the unkind devices: two minutes of them, or as many as --sequences says.
+fuzz_streams() {
+  local build=$root/build/$preset
+  setup
+  configure
+  build fuzz_streams unkind backplane_cpu
+  sanitizer_environment
+  run "$build/bin/fuzz_streams" "$build/lib/backplane/plugins/backplane_cpu.so" "$build/tests/unkind/files/unkind.so" "$@"
+}
+
 fuzz() {
   case ${1:-} in
     graph) shift; fuzz_graph "$@"; return ;;
+    streams) shift; fuzz_streams "$@"; return ;;
     ops) shift ;;
-    *) die "fuzz knows: ops, graph" ;;
+    *) die "fuzz knows: ops, graph, streams" ;;
   esac
   build
   build_example # tensors of another device are among the arguments
