@@ -67,7 +67,7 @@ Tensor read_array(const Tensor& tensor, PyObject* item) {
 std::vector<Tensor> known_positions(const Tensor& mask) {
   const Tensor read = plain_value(mask, "index");
   std::vector<char> chosen(read.get()->nbytes);
-  to_host(read, chosen.data());
+  read_elements(read, chosen.data());
   std::vector<int64_t> sizes(mask.shape().begin(), mask.shape().end());
   if (sizes.empty()) sizes.push_back(1);
   std::vector<std::vector<int64_t>> places(sizes.size());

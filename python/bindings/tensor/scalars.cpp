@@ -253,12 +253,7 @@ PyObject* single_element(bp_tensor* tensor, const char* op) noexcept {
   return guarded([&] {
     const Tensor plain = plain_tensor(tensor, op);
     if ((tensor->flags & BP_TENSOR_WRAPPER) && differentiated_by(Tensor::share(tensor))) ++elements_taken;
-    if (in_host_memory(plain.get())) {
-      to_host(plain, element);
-    } else {
-      WithoutGil unlocked;
-      to_host(plain, element);
-    }
+    read_elements(plain, element);
     return element_to_python(tensor->dtype, element);
   });
 }

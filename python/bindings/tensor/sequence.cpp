@@ -127,7 +127,7 @@ void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
   size_t count = parts;
   for (const int64_t size : cast.shape()) count *= static_cast<size_t>(size);
   std::vector<T> elements(count);
-  if (!elements.empty()) to_host(cast, elements.data());
+  if (!elements.empty()) read_elements(cast, elements.data());
   for (size_t i = 0; i < elements.size(); i += parts) add(&elements[i]);
 }
 

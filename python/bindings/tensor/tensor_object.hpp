@@ -4,6 +4,7 @@
 // collector tracks a tensor once it may own Python objects, which few do. All functions need the interpreter lock.
 #pragma once
 
+#include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/py_ref.hpp"
@@ -54,10 +55,15 @@ inline bp_value tensor_value(bp_tensor* handle) noexcept {
 // Below this many bytes of operands a call is over sooner than another thread could use the lock.
 inline constexpr uint64_t kReleaseGilBytes = 64 * 1024;
 
+// What counts for that of a tensor. A call that puts work on another device may wait for a thread that holds the
+// device, or for the device, whose callbacks may want the interpreter lock: never under it.
+inline uint64_t work_of(const bp_tensor& tensor) noexcept {
+  return tensor.nbytes | (tensor.dl.device.device_type == kDLCPU ? 0 : kReleaseGilBytes);
+}
 inline uint64_t bytes_of(const bp_value* args, int32_t n_args) noexcept {
   uint64_t bytes = 0;
   for (int32_t i = 0; i < n_args; ++i) {
-    if (args[i].tag == BP_TAG_TENSOR) bytes += args[i].u.t->nbytes;
+    if (args[i].tag == BP_TAG_TENSOR) bytes += work_of(*args[i].u.t);
   }
   return bytes;
 }
@@ -73,6 +79,13 @@ inline bp_status call_op_inplace(OpHandle op, const bp_value* args, int32_t n_ar
   if (bytes < kReleaseGilBytes) return call_inplace(op, args, n_args);
   WithoutGil unlocked;
   return call_inplace(op, args, n_args);
+}
+
+// to_host, which may wait for a device: then without the lock.
+inline void read_elements(const Tensor& tensor, void* to) {
+  if (tensor.get()->dl.device.device_type == kDLCPU) return to_host(tensor, to);
+  WithoutGil unlocked;
+  to_host(tensor, to);
 }
 
 // A view op, which does no work that would make releasing the lock pay, however large its operand: as call_to_tensor.

@@ -120,7 +120,7 @@ bool enter_inputs(const TransformCall& call, const GradOptions& options, GradSco
     if (!is_differentiable(tensor) || options.holomorphic) [[unlikely]] {
       if (!check_differentiable(call.name, inputs.path(i), tensor, options.holomorphic)) return false;
     }
-    *bytes += tensor.get()->nbytes;
+    *bytes += work_of(*tensor.get());
     entered.push_back(scope.enter(tensor));
   }
   for (const InputTrees::Entry& entry : inputs.entries) {

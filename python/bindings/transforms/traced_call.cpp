@@ -82,7 +82,7 @@ bool CallInputs::are_plain() const {
 
 uint64_t CallInputs::bytes() const noexcept {
   uint64_t sum = 0;
-  for (const Tensor& t : tensors) sum += t.get()->nbytes;
+  for (const Tensor& t : tensors) sum += work_of(*t.get());
   return sum;
 }
 

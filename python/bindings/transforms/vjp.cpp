@@ -181,7 +181,7 @@ PyObject* make_vjp(const char* name, PyObject* function, PyObject* const* primal
   for (size_t i = 0; i < outputs.n_values; ++i) {
     const Tensor& result = outputs.tensors[i];
     const Shape shape = result.shape();
-    parts.results.push_back({{shape.begin(), shape.end()}, result.dtype(), result.device(), result.get()->nbytes});
+    parts.results.push_back({{shape.begin(), shape.end()}, result.dtype(), result.device(), work_of(*result.get())});
   }
   PyRef value = PyRef::steal(outputs.value());
   PyRef aux = PyRef::steal(has_aux ? outputs.aux() : nullptr);
