@@ -1,12 +1,16 @@
 // The device's side of the simulator's kernels (see call.hpp there): memory, and the end of the queue.
 #include "call.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include "device.hpp"
 
 namespace sim {
 namespace {
+
+constexpr uint64_t kScratch = 256;
+constexpr char kEarly = 0x21, kLate = 0x42;
 
 unkind::Backend& backend_of(const bp_frame& frame) { return *static_cast<unkind::Backend*>(frame.context); }
 
@@ -20,14 +24,34 @@ char* Call::resolve(const Touch& touch) const {
   return backend.scheduler().resolve(backend.device(frame_.ordinal), touch, unused);
 }
 
+// In two pieces under one ticket, each with scratch memory of its own: the first fills both, the second finds them as
+// they were.
 void Call::record(std::function<void()> work) const {
   unkind::Backend& backend = backend_of(frame_);
-  unkind::Item item;
-  item.ticket = frame_.ticket;
-  item.what = frame_.op->name;
-  item.work = std::move(work);
-  for (const Touch& touch : touched_) backend.scheduler().resolve(backend.device(frame_.ordinal), touch, item.ranges);
-  backend.scheduler().record(unkind::queue_of(frame_.stream), std::move(item));
+  unkind::Scheduler& scheduler = backend.scheduler();
+  unkind::Device& device = backend.device(frame_.ordinal);
+  unkind::Item first, second;
+  first.ticket = second.ticket = frame_.ticket;
+  first.what = second.what = frame_.op->name;
+  const auto take = [&] {
+    const Touch touch{backplane::plugin::Context{&frame_}.scratch(kScratch), 0, kScratch, true};
+    char* bytes = scheduler.resolve(device, touch, first.ranges);
+    second.ranges.push_back(first.ranges.back());
+    return bytes;
+  };
+  char* early = take();
+  first.work = [early] { std::memset(early, kEarly, kScratch); };
+  scheduler.record(unkind::queue_of(frame_.stream), first);
+  char* late = take();
+  for (const Touch& touch : touched_) scheduler.resolve(device, touch, second.ranges);
+  second.work = [&scheduler, early, late, what = second.what, work = std::move(work)] {
+    std::memset(late, kLate, kScratch);
+    work();
+    for (uint64_t i = 0; i < kScratch; ++i)
+      if (early[i] != kEarly || late[i] != kLate)
+        return scheduler.findings().add("scratch memory of " + what + " was overwritten");
+  };
+  scheduler.record(unkind::queue_of(frame_.stream), std::move(second));
 }
 
 }  // namespace sim

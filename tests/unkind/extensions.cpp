@@ -188,8 +188,8 @@ void release_kind(Backend& backend, int32_t ordinal, const char*, void* data, ui
   backend.scheduler().release(backend.device(ordinal), data);
 }
 
-void take(Backend& backend, int32_t ordinal, bp_stream*, uint64_t size, void** data) {
-  *data = backend.scheduler().allocate(backend.device(ordinal), size);
+void take(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t size, void** data) {
+  *data = backend.scheduler().take(backend.device(ordinal), queue_of(stream), size);
 }
 
 void give(Backend& backend, int32_t ordinal, void* data, uint64_t, bp_stream* const* streams, const uint64_t* tickets,

@@ -50,6 +50,8 @@ class Scheduler {
 
   // Memory; throws Error(BP_ERROR_MEMORY), also where the plan says so.
   void* allocate(Device& device, uint64_t size);
+  // Also a block that was given and that work of `queue` alone may still use.
+  void* take(Device& device, Queue& queue, uint64_t size);
   void release(Device& device, void* data);
   void give(Device& device, void* data, bp_stream* const* streams, const uint64_t* tickets, int32_t n);
   MemoryUse memory_use(Device& device) const;
