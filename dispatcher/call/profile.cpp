@@ -61,8 +61,9 @@ class DeviceMarks {
     const BackendExtensions& offered = device_->backend->extensions;
     stream_ = device_->synchronous() ? nullptr : &current_stream(*device_);
     if (offered.profiler)
-      offered.profiler->begin(device_->backend->def.context, device_->ordinal, stream_ ? stream_->handle : nullptr,
-                              name);
+      on_stream([&](bp_stream* stream) {
+        offered.profiler->begin(device_->backend->def.context, device_->ordinal, stream, name);
+      });
     if (!stream_ || !offered.time || stream_->capture) return;
     user_stream_ = backplane::Stream::current(id_of(*device_));
     event_ = run.events.size();
@@ -72,7 +73,8 @@ class DeviceMarks {
     if (!device_) return;
     const BackendExtensions& offered = device_->backend->extensions;
     if (offered.profiler)
-      offered.profiler->end(device_->backend->def.context, device_->ordinal, stream_ ? stream_->handle : nullptr);
+      on_stream(
+          [&](bp_stream* stream) { offered.profiler->end(device_->backend->def.context, device_->ordinal, stream); });
   }
   DeviceMarks(const DeviceMarks&) = delete;
   void finish() {
@@ -82,6 +84,15 @@ class DeviceMarks {
   }
 
  private:
+  // Calls of the table that name one stream come one at a time.
+  template <class F>
+  void on_stream(F call) {
+    if (!stream_) return call(nullptr);
+    std::lock_guard lock(device_->lock);
+    await_turn(*stream_);
+    call(stream_->handle);
+  }
+
   ProfileRun& run_;
   Device* const device_;
   Stream* stream_ = nullptr;

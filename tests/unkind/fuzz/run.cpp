@@ -132,7 +132,12 @@ class Lane {
   void keep(const Step& step, Tensor tensor, Numbers expected, int device) {
     registers_[step.r] = std::make_shared<Cell>(Cell{std::move(tensor), std::move(expected), device});
   }
-  Stream& stream_of(const Step& step, int device) { return streams_[device][step.stream]; }
+  Stream& stream_at(int device, int number) {
+    Stream& stream = streams_[device][number];
+    if (!stream) throw Error(BP_ERROR_DEVICE_LOST, "the device was lost before it had a stream");
+    return stream;
+  }
+  Stream& stream_of(const Step& step, int device) { return stream_at(device, step.stream); }
 
   void compare(const Numbers& found, const Numbers& expected, const char* what) const {
     for (size_t i = 0; i < found.size(); ++i)
@@ -184,8 +189,8 @@ class Lane {
   }
 
   void order(const Step& step) {
-    Stream& stream = streams_[step.device][step.stream];
-    Stream& other = streams_[step.other_device][step.other_stream];
+    Stream& stream = stream_at(step.device, step.stream);
+    Stream& other = stream_at(step.other_device, step.other_stream);
     Event& event = events_[step.slot];
     switch (step.op) {
       case Op::kRecord:
@@ -302,7 +307,7 @@ class Lane {
   void replay(const Step& step) {
     const auto& recorded = recordings_[step.slot % kRecordings];
     if (!recorded || !usable(recorded->target) || !usable(recorded->source)) return;
-    recorded->recording.replay(streams_[recorded->target->device][step.stream]);
+    recorded->recording.replay(stream_at(recorded->target->device, step.stream));
     Numbers& target = recorded->target->expected;
     target = each(target, value_of(recorded->source), [](int32_t x, int32_t y) { return times(plus(x, y), 3); });
   }
