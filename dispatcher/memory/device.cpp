@@ -295,6 +295,7 @@ void restart_after_fork(Device& device) {
   // The backend has made all of its devices usable.
   for (const auto& each : device.backend->devices) {
     each->plain_dtypes = each->lost ? 0 : plain_dtypes_of(*each);
+    for (auto& stream : each->streams) stream->busy = false;  // by threads that the child does not have
     each->fork_generation = fork_generation();
   }
 }

@@ -2,7 +2,6 @@
 #include "memory/stream.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -57,20 +56,6 @@ struct Completions {
 
 }  // namespace
 
-namespace {
-
-// Streams of all devices share them: it is seldom that anybody waits.
-struct Turns {
-  std::mutex mutex;
-  std::condition_variable changed;
-};
-Turns& turns() {
-  static Turns* all = new Turns;  // streams may be busy as late as the process
-  return *all;
-}
-
-}  // namespace
-
 BusyStream::BusyStream(Stream& stream) : stream_(stream), unlocked_(stream.device->lock.held_once()) {
   await_turn(stream);
   stream.busy = true;
@@ -79,11 +64,8 @@ BusyStream::BusyStream(Stream& stream) : stream_(stream), unlocked_(stream.devic
 
 // Not under the device's lock, which somebody who waits for the stream may hold.
 BusyStream::~BusyStream() {
-  {
-    std::lock_guard guard(turns().mutex);
-    stream_.busy = false;
-  }
-  turns().changed.notify_all();
+  stream_.busy = false;
+  stream_.busy.notify_all();
   if (unlocked_) stream_.device->lock.lock();
 }
 
@@ -92,10 +74,7 @@ void await_turn(Stream& stream) {
   while (stream.busy) {
     const bool open = lock.held_once();
     if (open) lock.unlock();
-    {
-      std::unique_lock guard(turns().mutex);
-      turns().changed.wait(guard, [&] { return !stream.busy; });
-    }
+    stream.busy.wait(true);
     if (open) lock.lock();
   }
 }
@@ -353,6 +332,7 @@ void quiesce(PluginRecord* owner) {
         stream->completed = stream->issued;
         completions.take(*stream);
       }
+      take_freed(*device);
       empty_pool(*device);
       for (auto& stream : device->streams) {
         CallGuard call;
