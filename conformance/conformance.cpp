@@ -109,12 +109,8 @@ struct NamedMode {
   const char* name;
   Mode* run;
 };
-constexpr NamedMode kModes[] = {{"test", run_tests},
-                                {"grad", run_gradients},
-                                {"perf", run_timing},
-                                {"support", run_support},
-                                {"stress", run_stress},
-                                {"async", run_async}};
+constexpr NamedMode kModes[] = {{"test", run_tests},      {"grad", run_gradients}, {"perf", run_timing},
+                                {"support", run_support}, {"stress", run_stress},  {"async", run_async}};
 
 }  // namespace
 

@@ -292,8 +292,7 @@ void restart_after_fork(Device& device) {
            "multiprocessing's \"spawn\" method");
   if (can && def.after_fork(def.context) != BP_OK)
     detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
-  // The backend has made all of its devices usable.
-  for (const auto& each : device.backend->devices) {
+  for (const auto& each : device.backend->devices) {  // the backend has made all of them usable
     each->plain_dtypes = each->lost ? 0 : plain_dtypes_of(*each);
     for (auto& stream : each->streams) stream->busy = false;  // by threads that the child does not have
     each->fork_generation = fork_generation();
