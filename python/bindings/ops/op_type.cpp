@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/op_describe.hpp"
+#include "bindings/ops/op_work.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -111,18 +111,6 @@ PyObject* wrap_results(OpObject* self, const OpSignature& signature, bp_value* o
     }
   }
   return results.release();
-}
-
-// Of a call without tensors: on which device it makes some.
-uint64_t work_of_creation(const bp_value* values, int32_t count) noexcept {
-  try {
-    static const uint32_t host = parse_device("cpu").backend;
-    for (int32_t i = 0; i < count; ++i)
-      if (values[i].tag == BP_TAG_DEVICE) return values[i].u.d.backend == host ? 0 : kReleaseGilBytes;
-    return default_device().backend == host ? 0 : kReleaseGilBytes;
-  } catch (const Error&) {
-    return 0;  // the call says what is missing
-  }
 }
 
 // How much work a call may be: its operands, and what they do not show, a creation op's elements.

@@ -1,0 +1,11 @@
+// Whether a call is worth releasing the interpreter lock for, by what its operands do not show.
+#pragma once
+
+#include "backplane/abi/value.h"
+
+namespace backplane::python {
+
+// Of a call without tensors, by the device that it makes some on.
+uint64_t work_of_creation(const bp_value* values, int32_t count) noexcept;
+
+}  // namespace backplane::python
