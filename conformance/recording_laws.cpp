@@ -148,6 +148,47 @@ void ranges_change_nothing(const Table& table, const bp_extension_profiler& prof
   }
 }
 
+// ---- waits that end
+
+constexpr uint64_t kLongWait = 60'000'000'000;  // nanoseconds
+
+void waits_end_in_time(const Table& table) {
+  LongWork work(table);
+  Stream stream(table);
+  work.put_on(stream);
+  const uint64_t ticket = stream.flush();
+  for (const uint64_t timeout : {uint64_t{0}, uint64_t{1000}, kLongWait}) {
+    int32_t done = -1;
+    table.call("wait_for", &bp_backend_def::wait_for, stream.handle(), ticket, timeout, &done);
+    BP_CHECK(done == 0 || done == 1, DATA, "wait_for: done is ", done, "; expected 0 or 1");
+    BP_CHECK(done == 0 || stream.completed() >= ticket, DATA, "wait_for: says that ticket ", ticket,
+             " is complete, and `completed` says ", stream.completed());
+    BP_CHECK(done == 1 || timeout != kLongWait, DATA, "wait_for: work of milliseconds has not ended in a minute");
+  }
+}
+
+// What is given up stays so until the reset. Its blocks and its stream go with that.
+void an_abort_ends_waits(const Table& table) {
+  bp_stream* stream = make_stream(table);
+  void *x = nullptr, *y = nullptr;
+  constexpr uint64_t kSize = LongWork::kSize;
+  table.call("allocate", &bp_backend_def::allocate, kSize, &x);
+  table.call("allocate", &bp_backend_def::allocate, kSize, &y);
+  uint64_t ticket = 0;
+  for (int i = 0; i < 8; ++i)
+    table.call("copy", &bp_backend_def::copy, stream, ++ticket, y, uint64_t{0}, x, uint64_t{0}, kSize);
+  table.call("flush", &bp_backend_def::flush, stream, ticket);
+  table.call("abort", &bp_backend_def::abort);
+  const bp_status later =
+      table.status(&bp_backend_def::copy, stream, ticket + 1, y, uint64_t{0}, x, uint64_t{0}, kSize);
+  table.status(&bp_backend_def::flush, stream, ticket + 1);
+  const bp_status waited = table.status(&bp_backend_def::wait, stream, ticket + 1);
+  reset_device(table.device());
+  BP_CHECK(later == BP_ERROR_DEVICE_LOST || waited == BP_ERROR_DEVICE_LOST, DATA,
+           "abort: a copy after it gives status ", later, ", and the wait for it ", waited,
+           "; expected BP_ERROR_DEVICE_LOST of one of them");
+}
+
 // ---- reset
 
 // By the host's own reset, which gives its streams and pools up first.
@@ -183,6 +224,13 @@ void add_recording_laws(const Table& table, Laws& laws) {
           [&table](auto& e) { recordings_run_at_each_replay(table, e); });
   add_law(laws, BP_EXTENSION_CAPTURE, "given up", capture, [&table](auto& e) { a_capture_is_given_up(table, e); });
   add_law(laws, BP_EXTENSION_PROFILER, "ranges", profiler, [&table](auto& e) { ranges_change_nothing(table, e); });
+  const bp_backend_def& def = table.def();
+  const bool timed = !table.synchronous() && BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for;
+  const bool aborts = !table.synchronous() && BP_HAS(&def, bp_backend_def, abort) && def.abort && reset;
+  laws.push_back({"(device) streams", "timed waits", {}});
+  if (timed) laws.back().holds = [&table] { waits_end_in_time(table); };
+  laws.push_back({"(device) reset", "abort", {}});
+  if (aborts) laws.back().holds = [&table] { an_abort_ends_waits(table); };
   add_law(laws, BP_EXTENSION_RESET, "reset", reset, [&table](auto& e) { a_reset_device_is_as_new(table, e); });
 }
 

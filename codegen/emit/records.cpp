@@ -247,7 +247,8 @@ class RecordWriter {
          << reference("accepts", s.args.size()) << ", " << entry.dtypes.promote << "u, " << entry.dtypes.flags << ", "
          << (entry.alias == BP_NO_ARG ? "BP_NO_ARG" : std::to_string(entry.alias)) << ",\n    "
          << (op_.program.nodes().empty() ? "&no_program" : "&" + prefix_ + "program") << ", "
-         << (op_.uses_fit ? "fit_names" : "0") << ", " << (tags.empty() ? "0" : c_string(tags)) << ", 0, 0, 0};\n";
+         << (op_.uses_fit ? "fit_names" : "0") << ", " << (tags.empty() ? "0" : c_string(tags))
+         << ", 0, 0, 0,\n#if BP_TARGET_MINOR >= 3\n    0, " << entry.computes_where << "u,\n#endif\n};\n";
   }
 
   const EmitContext& context_;

@@ -195,6 +195,7 @@ struct Entry {
   Text operator_symbol;  // what formulas may write for this op
   std::vector<Text> source, tags, aliases;
   bool composite = false, host = false, moves = false, random = false, pass_zeros = false;
+  uint64_t computes_where = 0;  // with `moves`: a bit per bool argument that, where true, makes it compute
   bool view = false, maybe_view = false, inplace = false, out_variant = false;
   uint32_t alias = BP_NO_ARG;
   DtypeRule dtypes;

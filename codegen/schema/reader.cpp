@@ -82,9 +82,27 @@ class EntryReader {
     return value && reader_.read_bool(*value, key);
   }
 
+  // true, or "unless ARGUMENT": where that bool is true, it computes.
+  void read_moves() {
+    const YamlNode* value = node_.find("moves");
+    if (!value) return;
+    constexpr std::string_view kUnless = "unless ";
+    if (!value->is(YamlNode::Kind::kScalar) || !value->text.value.starts_with(kUnless)) {
+      entry_.moves = reader_.read_bool(*value, "moves");
+      return;
+    }
+    entry_.moves = true;
+    const std::string name = value->text.value.substr(kUnless.size());
+    const auto& args = entry_.signature.args;
+    const auto at = std::find_if(args.begin(), args.end(), [&](const Arg& a) { return a.name == name; });
+    if (at == args.end() || at->type != BP_TYPE_BOOL || at - args.begin() >= 64)
+      return reader_.error(*value, "'moves' names '" + name + "', which is not a bool argument of the op");
+    entry_.computes_where = uint64_t{1} << (at - args.begin());
+  }
+
   void read_flags() {
     entry_.host = flag("host");
-    entry_.moves = flag("moves");
+    read_moves();
     entry_.random = flag("random");
     if (const YamlNode* kind = node_.find("kind")) {
       entry_.composite = kind->text.value == "composite";

@@ -18,6 +18,7 @@
 #define VALUE(name, value) BP_STATIC_ASSERT((uint64_t)(name) == (value), #name " has changed");
 #include "released/layout_0_1.txt"
 #include "released/layout_0_2.txt"
+#include "released/layout_0_3.txt"
 #undef FIXED
 #undef OPEN
 #undef MEMBER

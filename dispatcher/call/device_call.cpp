@@ -97,12 +97,16 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
 // Does no argument stand in the way of writing into `target`? In place, the others are copied out of the way: they
 // may be far smaller than it.
 bool may_write(const TensorImpl& target, const Call& call, const KernelRow& row, Prepared& p) {
-  const bool in_place = row.def.flags & BP_KERNEL_INPLACE;
+  const bool in_place = row.def.flags & BP_KERNEL_INPLACE, apart = row.def.flags & BP_KERNEL_SEPARATE_BLOCKS;
+  const auto spoils = [&](const TensorImpl& x) {
+    if (!apart || x.storage != target.storage) return clashes(target, x, in_place);
+    return !in_place || !same_elements(target, x);
+  };
   const bool over_first = in_place && call.n_args > 0 && p.args[0].tag == BP_TAG_TENSOR && p.args[0].u.t == &target;
   bool free = true;
   for (int32_t i = 0; i < call.n_args; ++i) {
     bool clear = true;
-    each_tensor(p.args + i, 1, [&](TensorImpl* x) { clear = clear && !clashes(target, *x, in_place); });
+    each_tensor(p.args + i, 1, [&](TensorImpl* x) { clear = clear && !spoils(*x); });
     if (clear) continue;
     if (over_first && p.args[i].tag == BP_TAG_TENSOR)
       p.args[i].u.t = p.temporaries.keep(roles::copy(impl(p.args[i].u.t), 0));
@@ -142,6 +146,8 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
       p.copy_back[p.n_copy_back++] = {moved, target, true};
       continue;
     }
+    if (direct && row.def.flags & BP_KERNEL_SEPARATE_BLOCKS)
+      each_tensor(p.outs, i, [&](TensorImpl* other) { direct = direct && other->storage != target->storage; });
     if (direct) direct = may_write(*target, call, row, p);
     if (!direct) {
       TensorImpl* temporary = p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes));
@@ -184,10 +190,14 @@ void run_row(const Call& call, const KernelRow& row, Device& device, bp_dtype co
   } else {
     std::vector<bp_storage*> reads, writes;
     each_tensor(p.args, call.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
-    each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
+    each_tensor(p.outs, call.n_outs, [&](TensorImpl* t) {
+      writes.push_back(t->storage);
+      if (!covers_storage(*t)) reads.push_back(t->storage);
+    });
     Stream& stream = current_stream(device);
     if (stream.capture && !(row.def.flags & BP_KERNEL_CAPTURABLE)) throw_not_capturable(call.op, device);
     std::lock_guard lock(device.lock);
+    if (stream.capture) stream.capture->keep_plugin(row.owner);
     frame.stream = stream.handle;
     ScratchScope scratch;  // ends when the ticket is closed
     const OpenTicket ticket(stream, call.op.record->def.name, reads.data(), static_cast<int>(reads.size()),

@@ -4,10 +4,12 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/held_work.hpp"
 #include "memory/overlap.hpp"
 #include "memory/storage.hpp"
 #include "memory/stream.hpp"
@@ -33,24 +35,67 @@ void delete_export(DLManagedTensorVersioned* managed) {
   delete exported;
 }
 
+// nullptr: no loaded backend has it.
+Device* find_device(int32_t type, int32_t ordinal) {
+  for (uint32_t i = 0; i < backend_count(); ++i) {
+    BackendRecord& backend = backend_at(i);
+    if (backend.withdrawn || type == kDLExtDev) continue;
+    for (auto& device : backend.devices)
+      if (device->properties.dl_device_type == type && device->ordinal == ordinal) return device.get();
+  }
+  return nullptr;
+}
+
 Device& device_of_dlpack(const DLTensor& t) {
   int32_t type;  // any number may stand there, also one that is none of the enumeration's
   static_assert(sizeof type == sizeof t.device.device_type);
   std::memcpy(&type, &t.device.device_type, sizeof type);
   if (type == kDLCPU) return host_device();
-  for (uint32_t i = 0; i < backend_count(); ++i) {
-    BackendRecord& backend = backend_at(i);
-    for (auto& device : backend.devices) {
-      if (backend.withdrawn || device->properties.dl_device_type != type || device->ordinal != t.device.device_id ||
-          type == kDLExtDev)
-        continue;
-      BP_CHECK(device->flags & BP_BACKEND_ADDRESSABLE, VALUE, "from_dlpack: memory of device ", name_of(*device),
-               " has no addresses; copy the tensor to the cpu device first");
-      return *device;
-    }
+  if (Device* device = find_device(type, t.device.device_id)) {
+    BP_CHECK(device->flags & BP_BACKEND_ADDRESSABLE, VALUE, "from_dlpack: memory of device ", name_of(*device),
+             " has no addresses; copy the tensor to the cpu device first");
+    return *device;
   }
   detail::fail(BP_ERROR_VALUE, "from_dlpack: no loaded backend has DLPack device type ", type, ", number ",
                t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
+}
+
+// Memory of a producer, on a device with streams: given back once the work that uses it has ended.
+struct Borrowed {
+  void* owner;
+  void (*release_owner)(void*);
+  bp_storage* storage;
+};
+
+void give_back_after_work(void* external) {
+  const std::unique_ptr<Borrowed> borrowed(static_cast<Borrowed*>(external));
+  Device& device = *borrowed->storage->device;
+  const std::shared_ptr<const void> owner(
+      borrowed->owner, [release = borrowed->release_owner](const void* held) { release(const_cast<void*>(held)); });
+  std::vector<StorageUse> uses;
+  {
+    std::lock_guard lock(device.lock);
+    borrowed->storage->uses.each([&](const StorageUse& use) {
+      flush(*use.stream);
+      refresh_completed(*use.stream);
+      uses.push_back(use);
+    });
+  }
+  hold_until_done(device, std::move(uses), owner);
+}
+
+// `stream`: the producer has put its work before this stream's next; other streams come behind that.
+bp_storage* borrow(Device& device, const ForeignMemory& memory, void* owner, void (*release_owner)(void*)) {
+  if (device.synchronous()) return wrap_storage(device, memory.begin, memory.size, owner, release_owner);
+  auto borrowed = std::make_unique<Borrowed>(Borrowed{owner, release_owner, nullptr});
+  bp_storage* storage = wrap_storage(device, memory.begin, memory.size, borrowed.get(), give_back_after_work);
+  borrowed.release()->storage = storage;
+  Stream& stream = current_stream(device);
+  if (stream.capture) return storage;
+  std::lock_guard lock(device.lock);
+  issue(stream, "from_dlpack", nullptr, 0, &storage, 1);
+  flush(stream);
+  return storage;
 }
 
 // The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.
@@ -71,10 +116,49 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
     release_owner(owner);
     return copy;
   }
-  bp_storage* storage = wrap_storage(device, memory.begin, memory.size, owner, release_owner);
+  if (memory.size == 0 && !device.shares_memory()) {  // kernels there bind a block, which no foreign tensor brings
+    release_owner(owner);
+    return Tensor::adopt(new_tensor(device, dtype, t.ndim, t.shape));
+  }
+  bp_storage* storage = borrow(device, memory, owner, release_owner);
   storage->read_only = read_only;
   return Tensor::adopt(
       new_tensor_over(storage, dtype, t.ndim, t.shape, strides.empty() ? nullptr : t.strides, memory.byte_offset));
+}
+
+// Of the vendor's stream; one per handle. nullptr: the backend takes none.
+Stream* stream_over(Device& device, void* handle) {
+  const bp_extension_streams* streams = device.backend->extensions.streams;
+  if (!streams || !streams->import_handle) return nullptr;
+  current_stream(device);
+  std::lock_guard lock(device.lock);
+  for (const auto& stream : device.streams)
+    if (stream->kind == Stream::Kind::kImported && stream->foreign == handle) return stream.get();
+  return &new_stream_over(device, handle);
+}
+
+// The consumer's stream goes on once what the storage holds is there, and what reads it has ended; without a stream the
+// host waits.
+void put_behind_work(Device& device, bp_storage& storage, std::optional<void*> consumer) {
+  Stream* stream = consumer ? stream_over(device, *consumer) : nullptr;
+  std::vector<StorageUse> uses;
+  {
+    std::lock_guard lock(device.lock);
+    storage.uses.each([&](const StorageUse& use) {
+      if (stream)
+        order_behind(*stream, use);
+      else
+        uses.push_back(use);
+    });
+    if (stream) {
+      Work work{};
+      depend_on(work, storage);
+      issue(*stream, "to_dlpack", nullptr, 0, nullptr, 0);
+      flush(*stream);
+    }
+  }
+  for (const StorageUse& use : uses) wait_for(*use.stream, use.ticket);
+  if (!stream) check_written(storage);
 }
 
 void check_managed(const void* managed) {
@@ -83,7 +167,7 @@ void check_managed(const void* managed) {
 
 }  // namespace
 
-DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
+DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, const DlpackConsumer& consumer) {
   BP_CHECK(tensor, VALUE, "to_dlpack: the tensor is empty");
   BP_CHECK(
       !(tensor.get()->flags & BP_TENSOR_WRAPPER), VALUE,
@@ -93,8 +177,7 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   Device& device = *t->storage->device;
   BP_CHECK(device.flags & BP_BACKEND_ADDRESSABLE, VALUE, "to_dlpack: memory of device ", name_of(device),
            " has no addresses; copy the tensor to the cpu device first");
-  // The consumer may run on any stream: hand over finished data.
-  if (!device.synchronous()) core::synchronize(device);
+  if (!device.synchronous() && consumer.ordered) put_behind_work(device, *t->storage, consumer.stream);
   auto exported = std::make_unique<Export>();
   exported->tensor = t;
   exported->owner = device.backend->owner;
@@ -106,11 +189,24 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   const bool repeats = (t->flags & kRepeats) || (!is_contiguous(*t) && self_overlaps(*t));
   m.flags = repeats || t->storage->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   m.dl_tensor = t->dl;
-  m.dl_tensor.data = static_cast<char*>(t->dl.data) + t->dl.byte_offset;
+  m.dl_tensor.data = t->nbytes == 0 ? nullptr : static_cast<char*>(t->dl.data) + t->dl.byte_offset;
   m.dl_tensor.byte_offset = 0;
   core::retain(t);
   lease(exported->owner, LeaseKind::kCapsule);
   return &exported.release()->managed;
+}
+
+std::optional<int64_t> dlpack_stream(int32_t type, int32_t ordinal) {
+  Device* device = type == kDLCPU ? nullptr : find_device(type, ordinal);
+  if (!device || device->synchronous()) return std::nullopt;
+  const bp_extension_streams* streams = device->backend->extensions.streams;
+  if (!streams || !streams->handle) return std::nullopt;
+  Stream& stream = current_stream(*device);
+  void* handle = nullptr;
+  CallGuard guard;
+  if (bp_status status = streams->handle(device->backend->def.context, device->ordinal, stream.handle, &handle))
+    throw_device_error(*device, status, "handle of a stream");
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(handle));
 }
 
 Tensor from_dlpack(DLManagedTensorVersioned* managed) {

@@ -138,16 +138,18 @@ bp_value prepare_number(const bp_value& number, const KernelRow& row, Device& de
   return tensor_value(temporaries.keep(tensor_of_number(v, compute, device, 0)));
 }
 
-// Does the call only move elements? An op that adds where its last argument asks for it computes then.
-static bool moves_elements(const Call& call) {
-  if (!(call.op.flags & BP_OP_MOVES)) return false;
-  const bp_value& last = call.args[call.n_args - 1];
-  return !((call.op.flags & kAddsToFirst) && last.tag == BP_TAG_BOOL && last.u.i != 0);
+// Of an op that moves elements: does an argument make it compute with them?
+static bool computes(const Call& call) {
+  for (uint64_t bits = call.op.record->def.computes_where; bits != 0; bits &= bits - 1) {
+    const auto i = static_cast<int32_t>(__builtin_ctzll(bits));
+    if (i < call.n_args && call.args[i].tag == BP_TAG_BOOL && call.args[i].u.i != 0) return true;
+  }
+  return false;
 }
 
 bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) {
   const bp_dtype_mask lacks = device.properties.lacks;
-  if (!lacks || moves_elements(call)) return BP_DTYPE_NONE;
+  if (!lacks || ((call.op.flags & BP_OP_MOVES) && !computes(call))) return BP_DTYPE_NONE;
   const auto lacked = [&](bp_dtype dtype) { return dtype != BP_DTYPE_NONE && (lacks & BP_DTYPE_BIT(dtype)); };
   if (lacked(compute)) return compute;
   for (int32_t i = 0; i < call.n_outs; ++i)

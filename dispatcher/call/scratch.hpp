@@ -29,7 +29,7 @@ class ScratchScope {
           }
           uses.note_write({&stream, block.ticket});
         }
-        deallocate(*block.device, block.data, block.size, uses);
+        deallocate(*block.device, block.data, block.size, block.device->generation, uses);
       }
   }
 

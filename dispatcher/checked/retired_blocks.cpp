@@ -15,7 +15,7 @@ StaticLock retired_lock{LockRank::kPool};  // of the lists of all rows
 // In a forked child, those of a device that cannot be used there are the parent's.
 bool is_current(const RetiredBlock& block) {
   const Device& device = *block.device;
-  return !device.lost && !device.backend->withdrawn && block.generation == device.generation &&
+  return device.state == DeviceState::kReady && !device.backend->withdrawn && block.generation == device.generation &&
          device.fork_generation == fork_generation();
 }
 

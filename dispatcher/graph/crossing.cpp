@@ -8,6 +8,7 @@
 #include "call/row.hpp"
 #include "call/run_formula.hpp"
 #include "graph/sizes.hpp"
+#include "memory/copy.hpp"
 #include "memory/device.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
@@ -21,6 +22,14 @@ std::span<const int64_t> CrossingGraph::sizes(std::span<const Dim> dims) {
   return numbers;
 }
 
+void CrossingGraph::show_constant(bp_graph_value& value, const Tensor& tensor) {
+  value.constant = tensor.get();
+  bp_storage* storage = tensor.get()->storage;
+  if (!storage) return;
+  wait_until_written(*storage);
+  constants_.push_back(storage);
+}
+
 uint32_t CrossingGraph::number(ValueId id) {
   const auto [known, is_new] = numbers_.try_emplace(id, static_cast<uint32_t>(values_.size()));
   if (!is_new) return known->second;
@@ -29,7 +38,7 @@ uint32_t CrossingGraph::number(ValueId id) {
   handles_.push_back(Tensor::adopt(new_handle(device_at(v.device), v.dtype, v.ndim, shape.data())));
   bp_graph_value value{v.dtype, 0, v.ndim, shape.data(), v.device, nullptr};
   const bool fixed = v.kind == Value::Kind::kConstant && !graph_.constants()[v.index].live;
-  if (fixed) value.constant = graph_.constants()[v.index].tensor.get();
+  if (fixed) show_constant(value, graph_.constants()[v.index].tensor);
   values_.push_back(value);
   return static_cast<uint32_t>(values_.size() - 1);
 }

@@ -20,9 +20,12 @@ class CrossingGraph {
 
   const bp_graph& get() const { return crossing_; }
   const std::vector<ValueId>& inputs() const { return input_values_; }
+  // The memory of constants whose contents it shows: they hold them by now.
+  const std::vector<bp_storage*>& constants() const { return constants_; }
 
  private:
   uint32_t number(ValueId value);
+  void show_constant(bp_graph_value& value, const Tensor& tensor);
   bool resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute);
   void add_node(NodeId id);
   bp_value argument(const Argument& a);
@@ -38,6 +41,7 @@ class CrossingGraph {
   std::vector<bp_graph_node> nodes_;
   std::vector<ValueId> input_values_;
   std::vector<uint32_t> inputs_, outputs_;
+  std::vector<bp_storage*> constants_;
   std::deque<std::vector<int64_t>> ints_;
   std::deque<std::vector<bp_value>> args_;
   std::deque<std::vector<uint32_t>> results_;

@@ -7,11 +7,13 @@
 #include "graph/explain.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/kept_inputs.hpp"
+#include "graph/made_for.hpp"
 #include "graph/optimize.hpp"
 #include "graph/plan_build.hpp"
 #include "graph/print.hpp"
 #include "graph/recompute.hpp"
 #include "graph/sizes.hpp"
+#include "memory/capture.hpp"
 #include "memory/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
 
@@ -103,8 +105,10 @@ std::shared_ptr<Executable> Executable::at_sizes_of(std::span<const Tensor> inpu
   return sized_by_inputs_ ? at_symbols(bind(inputs)) : nullptr;
 }
 
-const Executable::Optimized& Executable::optimized() {
-  if (const auto known = optimized_.load(std::memory_order_acquire)) return *known;
+std::shared_ptr<const Executable::Optimized> Executable::optimized() {
+  std::shared_ptr<const Optimized> known = optimized_.load(std::memory_order_acquire);
+  if (known && is_current(known->made_for)) return known;
+  const CapturePause pause;  // what is folded serves other runs too
   auto made = std::make_shared<Optimized>();
   made->graph = optimize(*graph_);
   for (const auto& inner : made->graph->graphs) {
@@ -112,24 +116,26 @@ const Executable::Optimized& Executable::optimized() {
     made->functions.push_back(
         at == graph_->graphs.end() ? function_of(inner) : functions_[static_cast<size_t>(at - graph_->graphs.begin())]);
   }
-  std::shared_ptr<const Optimized> first;
-  if (optimized_.compare_exchange_strong(first, std::move(made))) return *optimized_.load(std::memory_order_acquire);
-  return *first;  // another thread's, which stays
+  for (const Constant& constant : made->graph->constants())
+    if (const bp_storage* storage = constant.tensor.get()->storage) note_made_for(made->made_for, *storage);
+  if (optimized_.compare_exchange_strong(known, made)) return made;
+  return known;  // another thread's
 }
 
 // What lives between the steps of a plan is not quite what lives between nodes: regions keep what they read until they
 // run, and what they compute on the way nowhere. Where the budget is not kept so, less is aimed at.
 std::unique_ptr<PlanData> Executable::build_within_budget(const std::vector<int64_t>& symbols,
                                                           std::span<const Tensor> inputs) {
+  const std::shared_ptr<const Optimized> whole_graph = optimized();
   const auto build = [&](const std::shared_ptr<const Graph>& graph) {
-    return build_plan(graph, symbols, inputs, options_.donated, options_.compilers, optimized().functions);
+    return build_plan(graph, symbols, inputs, options_.donated, options_.compilers, whole_graph->functions);
   };
-  std::unique_ptr<PlanData> best = build(optimized().graph);
+  std::unique_ptr<PlanData> best = build(whole_graph->graph);
   if (!options_.memory_budget) return best;
   const uint64_t budget = *options_.memory_budget, whole = best->summary.arena;
   for (const uint64_t target : {budget, budget / 2, uint64_t{0}}) {
     if (best->summary.arena <= budget) break;
-    const Recomputation made = recompute(optimized().graph, target);
+    const Recomputation made = recompute(whole_graph->graph, target);
     if (made.nodes == 0) continue;
     std::unique_ptr<PlanData> other = build(made.graph);
     other->summary.recomputed = made.nodes;
@@ -156,7 +162,9 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
            " reservations of random numbers, found ", draws.size());
   if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws);
   if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
-  return plan_for(inputs)->run(inputs, draws);
+  const std::shared_ptr<Plan> plan = plan_for(inputs);
+  if (!plan->may_run()) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  return plan->run(inputs, draws);
 }
 
 std::vector<Tensor> Executable::run_and_update(std::span<const Tensor> inputs,

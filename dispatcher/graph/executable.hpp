@@ -57,8 +57,9 @@ class Executable {
   struct Optimized {
     std::shared_ptr<const Graph> graph;
     std::vector<std::shared_ptr<GraphFunction>> functions;
+    std::vector<PlanData::MadeFor> made_for;  // of constants, folded ones among them
   };
-  const Optimized& optimized();
+  std::shared_ptr<const Optimized> optimized();
   std::unique_ptr<PlanData> build_within_budget(const std::vector<int64_t>& symbols, std::span<const Tensor> inputs);
 
   std::shared_ptr<const Graph> graph_;

@@ -71,7 +71,9 @@ bool KernelSteps::choose(const Call& call, Row& chosen) {
   if (lacked_dtype(call, *chosen.device, chosen.compute) != BP_DTYPE_NONE) return false;
   ResultShapes shapes(call);
   chosen.row = pick_row(call, *chosen.device, chosen.compute, shapes, nullptr);
-  if (!chosen.row || (chosen.row->def.flags & (BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS))) return false;
+  // In an arena many values lie in one block.
+  constexpr uint32_t kDispatcherPrepares = BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS | BP_KERNEL_SEPARATE_BLOCKS;
+  if (!chosen.row || (chosen.row->def.flags & kDispatcherPrepares)) return false;
   if (chosen.row->owner == core_plugin()) return false;  // a program's own, which it may replace
   for (int32_t i = 0; i < call.n_outs; ++i) chosen.shapes.push_back(shapes.of(i));
   chosen.expands = expands_operands(call.op.flags, chosen.row->def.flags);

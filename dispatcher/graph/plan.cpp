@@ -7,6 +7,7 @@
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "call/scratch.hpp"
+#include "graph/made_for.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "registry/registry.hpp"
@@ -33,6 +34,8 @@ struct Workspace {
   std::vector<Tensor> copies;        // of this run
   std::vector<Tensor> constants;     // row-major ones, of constants that are not
   std::vector<bp_storage*> arenas;
+  std::vector<bp_storage*> arenas_written;  // in this run
+  std::vector<PlanData::MadeFor> made_for;
   std::vector<std::vector<bp_tensor*>> lists;
   std::vector<bp_generator_state> draws;
 };
@@ -81,6 +84,7 @@ void Workspace::patch(const PlanData& plan) {
 }
 
 Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size()) {
+  const CapturePause pause;  // its constants serve other runs too
   try {
     make_handles(plan);
     patch(plan);
@@ -90,6 +94,8 @@ Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size())
     }
     constants = std::move(copies);
     copies.clear();
+    for (const bp_storage* arena : arenas) note_made_for(made_for, *arena);
+    for (const Tensor& constant : constants) note_made_for(made_for, *constant.get()->storage);
   } catch (...) {
     give_back();  // no destructor will run; the members end by themselves
     throw;
@@ -130,6 +136,7 @@ void Workspace::bind_any(const PlanData& plan, ValueId value, TensorImpl* tensor
 void Workspace::forget(const PlanData& plan) noexcept {
   for (const ValueId v : plan.held) values[v] = Tensor();
   copies.clear();
+  arenas_written.clear();
 }
 
 namespace {
@@ -147,6 +154,7 @@ class Run {
   bp_status kernel(const Step& step);
   bp_status caught_kernel(const Step& step);
   bp_status kernel_on_stream(const Step& step);
+  bool reads_rest_of(const TensorImpl& out);
   void call(const Step& step);
   void all_steps();
   [[noreturn]] void fail(const Step& step, bp_status status);
@@ -204,27 +212,47 @@ void Run::make(const Made& made) {
   ws_.bind(plan_, slot.value, impl(value.get()));
 }
 
+// Does what is written leave a part of its storage as it was? At the start of a run an arena holds nothing.
+bool Run::reads_rest_of(const TensorImpl& out) {
+  if (covers_storage(out)) return false;
+  const auto has = [&](const std::vector<bp_storage*>& list) {
+    return std::find(list.begin(), list.end(), out.storage) != list.end();
+  };
+  if (!has(ws_.arenas) || has(ws_.arenas_written)) return true;
+  ws_.arenas_written.push_back(out.storage);
+  return false;
+}
+
 bp_status Run::kernel_on_stream(const Step& step) {
   const bp_value *args = &ws_.arguments[step.args], *outs = &ws_.arguments[step.outs];
   std::vector<bp_storage*> reads, writes;
   each_tensor(args, step.n_args, [&](TensorImpl* t) { reads.push_back(t->storage); });
-  each_tensor(outs, step.n_outs, [&](TensorImpl* t) { writes.push_back(t->storage); });
+  if (step.region) reads.insert(reads.end(), step.region->constants().begin(), step.region->constants().end());
+  each_tensor(outs, step.n_outs, [&](TensorImpl* t) {
+    writes.push_back(t->storage);
+    if (reads_rest_of(*t)) reads.push_back(t->storage);
+  });
   Stream& stream = current_stream(*step.device);
   std::lock_guard lock(step.device->lock);
+  if (stream.capture && step.region) stream.capture->keep(step.region->executable());
+  if (stream.capture && step.row) stream.capture->keep_plugin(step.row->owner);
   bp_frame frame = step.frame;
   frame.stream = stream.handle;
   ScratchScope scratch;  // ends when the ticket is closed
   const OpenTicket ticket(stream, step.frame.op->name, reads.data(), static_cast<int>(reads.size()), writes.data(),
                           static_cast<int>(writes.size()));
   frame.ticket = ticket;
+  if (step.region) step.region->note_use({&stream, frame.ticket});
   bp_value* given = &ws_.arguments[step.outs];
-  return step.region ? step.region->execute(frame, args, step.n_args, given, step.n_outs)
-                     : step.fn(&frame, args, step.n_args, given, step.n_outs);
+  try {
+    return step.region ? step.region->execute(frame, args, step.n_args, given, step.n_outs)
+                       : step.fn(&frame, args, step.n_args, given, step.n_outs);
+  } catch (...) {
+    return status_of_exception();
+  }
 }
 
 [[gnu::always_inline]] inline bp_status Run::kernel(const Step& step) {
-  if (!step.device->synchronous()) [[unlikely]]
-    return kernel_on_stream(step);
   bp_value* values = ws_.arguments.data();
   if (step.kind == Step::Kind::kRegion)
     return step.region->execute(step.frame, values + step.args, step.n_args, values + step.outs, step.n_outs);
@@ -233,6 +261,8 @@ bp_status Run::kernel_on_stream(const Step& step) {
 
 // What a kernel throws, or a region's, is its status, whatever it is.
 [[gnu::always_inline]] inline bp_status Run::caught_kernel(const Step& step) {
+  if (!step.device->synchronous()) [[unlikely]]
+    return kernel_on_stream(step);
   try {
     return kernel(step);
   } catch (...) {
@@ -307,6 +337,7 @@ Plan::~Plan() {
 }
 
 bool Plan::fits(std::span<const Tensor> inputs) const {
+  if (!is_current(data_->made_for)) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Shape shape = inputs[i].shape();
     const std::vector<int64_t>& expected = data_->input_shapes[i];
@@ -315,9 +346,16 @@ bool Plan::fits(std::span<const Tensor> inputs) const {
   return true;
 }
 
+bool Plan::may_run() const {
+  return data_->capturable || std::none_of(data_->devices.begin(), data_->devices.end(), [](Device* device) {
+           return !device->synchronous() && current_stream(*device).capture;
+         });
+}
+
 std::unique_ptr<Workspace> Plan::take_workspace() {
   std::unique_ptr<Workspace> workspace(idle_.exchange(nullptr, std::memory_order_acq_rel));
-  return workspace ? std::move(workspace) : std::make_unique<Workspace>(*data_);
+  if (workspace && is_current(workspace->made_for)) return workspace;
+  return std::make_unique<Workspace>(*data_);
 }
 
 void Plan::give_workspace(std::unique_ptr<Workspace> workspace) noexcept {

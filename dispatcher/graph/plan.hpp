@@ -125,6 +125,14 @@ struct PlanData {
   std::vector<Tensor> kept;
   std::vector<std::shared_ptr<Region>> regions;
 
+  // A run that is being captured on an asynchronous device may go through the steps: all of them are capturable.
+  bool capturable = true;
+  // Devices as they were when what lies on them was made: nothing of before a reset is used after it.
+  struct MadeFor {
+    Device* device;
+    uint32_t generation;
+  };
+  std::vector<MadeFor> made_for;
   std::vector<Device*> devices;
   std::vector<PluginRecord*> plugins;  // a lease on each
   std::vector<std::vector<int64_t>> input_shapes;
@@ -140,7 +148,9 @@ class Plan {
   ~Plan();
   Plan(const Plan&) = delete;
 
-  bool fits(std::span<const Tensor> inputs) const;  // their sizes
+  bool fits(std::span<const Tensor> inputs) const;  // their sizes, and devices as they are
+  // Can it run now, on the streams that this thread has chosen? Not where a capture would need what is not capturable.
+  bool may_run() const;
   // Inputs as the graph types them. Throws Error with the node.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
   const PlanData& data() const { return *data_; }

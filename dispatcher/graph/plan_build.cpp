@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "graph/kernel_steps.hpp"
+#include "graph/made_for.hpp"
 #include "graph/plan_memory.hpp"
 #include "graph/sizes.hpp"
+#include "memory/capture.hpp"
 #include "memory/epoch.hpp"
 
 namespace backplane::core::graph {
@@ -203,6 +205,9 @@ void Builder::finish(const std::vector<bool>& seen) {
     if (step.kind != Step::Kind::kCall) {
       ++(step.region ? plan_->summary.regions : plan_->summary.kernels);
       plan_->devices.push_back(step.device);
+      const bool capturable = step.region ? step.region->capturable() : step.row->def.flags & BP_KERNEL_CAPTURABLE;
+      plan_->capturable = plan_->capturable && (capturable || step.device->synchronous());
+      if (step.region) note_made_for(plan_->made_for, *step.device, step.region->generation());
       continue;
     }
     ++plan_->summary.calls;
@@ -214,6 +219,11 @@ void Builder::finish(const std::vector<bool>& seen) {
     for (uint32_t i = 0; i < graph_.node(id).n_results; ++i)
       if (seen[graph_.node(id).first_result + i]) plan_->held.push_back(graph_.node(id).first_result + i);
   }
+  const auto note_constant = [&](const Tensor& constant) {
+    if (constant.get()->storage) note_made_for(plan_->made_for, *constant.get()->storage);
+  };
+  std::for_each(plan_->kept.begin(), plan_->kept.end(), note_constant);
+  for (const Constant& constant : graph_.constants()) note_constant(constant.tensor);  // folded ones among them
   keep_each_once(plan_->devices);
   keep_each_once(plan_->plugins);
 }
@@ -224,6 +234,7 @@ std::unique_ptr<PlanData> build_plan(std::shared_ptr<const Graph> graph, std::ve
                                      std::span<const Tensor> inputs, const std::vector<bool>& donated,
                                      bool use_compilers, std::span<const std::shared_ptr<GraphFunction>> functions) {
   CallGuard guard;
+  const CapturePause pause;  // its constants serve other runs too
   Builder builder(std::move(graph), std::move(symbols));
   for (const Tensor& input : inputs)
     builder.plan().input_shapes.emplace_back(input.shape().begin(), input.shape().end());

@@ -1,7 +1,9 @@
 #include "graph/region.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <queue>
+#include <set>
 
 #include "graph/crossing.hpp"
 #include "graph/kept_executables.hpp"
@@ -34,6 +36,15 @@ std::vector<ValueId> outputs_of(const Graph& graph, std::span<const NodeId> node
   return outputs;
 }
 
+StaticLock region_names_lock{LockRank::kPool};
+
+// Errors of a region's work name it when it may be gone. There are few: they say how many nodes a region has.
+const char* lasting(const std::string& name) {
+  static std::set<std::string>& names = *new std::set<std::string>;
+  std::lock_guard guard(region_names_lock);
+  return names.insert(name).first->c_str();
+}
+
 }  // namespace
 
 Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector<NodeId> nodes, Device& device,
@@ -42,11 +53,13 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
       compiler_(device.backend->extensions.compiler),
       name_(std::move(name)),
       nodes_(std::move(nodes)),
-      outputs_(std::move(outputs)) {
+      outputs_(std::move(outputs)),
+      generation_(device.generation) {
   const CrossingGraph crossing(graph, symbols, nodes_, outputs_);
   inputs_ = crossing.inputs();
+  if (!device.synchronous()) constants_ = crossing.constants();
   info_.header = BP_HEADER(bp_op_info);
-  info_.name = name_.c_str();
+  info_.name = lasting(name_);
   info_.op = BP_NO_OP;
   frame_.header = BP_HEADER(bp_frame);
   frame_.host = &host_table;
@@ -58,22 +71,34 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
   frame_.compute = BP_DTYPE_NONE;
   bp_executable_info info{};
   info.header = BP_HEADER(bp_executable_info);
-  const bp_status status = kept_or_compiled(device, crossing.get(), &info, &executable_);
+  bp_executable* executable = nullptr;
+  const bp_status status = kept_or_compiled(device, crossing.get(), &info, &executable);
   if (status != BP_OK) throw Error(status, name_ + " on " + name_of(device) + ": " + take_cause());
-  BP_CHECK(executable_, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
-  lease(device.backend->owner, LeaseKind::kGraph);
+  BP_CHECK(executable, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
+  executable_ = std::make_shared<HeldExecutable>(device, executable);
+  handle_ = executable;
+  capturable_ = info.flags & BP_EXECUTABLE_CAPTURABLE;
 }
 
 Region::~Region() {
-  if (!executable_) return;
-  compiler_->destroy(frame_.context, executable_);
+  if (!uses_.empty()) hold_until_done(device_, std::move(uses_), executable_);
+}
+
+HeldExecutable::HeldExecutable(Device& device, bp_executable* executable) : device_(device), executable_(executable) {
+  lease(device.backend->owner, LeaseKind::kGraph);
+}
+
+HeldExecutable::~HeldExecutable() {
+  {
+    CallGuard guard;
+    device_.backend->extensions.compiler->destroy(device_.backend->def.context, executable_);
+  }
   unlease(device_.backend->owner, LeaseKind::kGraph);
 }
 
 bool Region::may_share(size_t output, size_t input) const {
   return BP_HAS(compiler_, bp_extension_compiler, may_share) && compiler_->may_share &&
-         compiler_->may_share(frame_.context, executable_, static_cast<int32_t>(output), static_cast<int32_t>(input)) ==
-             1;
+         compiler_->may_share(frame_.context, handle_, static_cast<int32_t>(output), static_cast<int32_t>(input)) == 1;
 }
 
 namespace {

@@ -9,7 +9,20 @@
 
 namespace backplane::core::graph {
 
-// A compiled part of a graph. Holds a lease on the backend's plugin.
+// What a compiler made. Ends when the last region that runs it, recording that replays it and work that uses it have.
+// Holds a lease on the backend's plugin.
+class HeldExecutable {
+ public:
+  HeldExecutable(Device& device, bp_executable* executable);
+  ~HeldExecutable();
+  HeldExecutable(const HeldExecutable&) = delete;
+
+ private:
+  Device& device_;
+  bp_executable* const executable_;
+};
+
+// A compiled part of a graph.
 class Region {
  public:
   // `outputs`: what others read of the nodes' results; `name`: for messages. Throws Error where the compiler gives it
@@ -27,9 +40,17 @@ class Region {
   const bp_frame& frame() const { return frame_; }  // but for stream and ticket
   bp_status execute(const bp_frame& frame, const bp_value* inputs, int32_t n_inputs, bp_value* outs,
                     int32_t n_outs) const {
-    return compiler_->execute(&frame, executable_, inputs, n_inputs, outs, n_outs);
+    return compiler_->execute(&frame, handle_, inputs, n_inputs, outs, n_outs);
   }
   bool may_share(size_t output, size_t input) const;
+  const std::shared_ptr<HeldExecutable>& executable() const { return executable_; }
+  bool capturable() const { return capturable_; }
+  // Of the device, when it was compiled.
+  uint32_t generation() const { return generation_; }
+  // The memory of constants that the compiler knows, which every execution reads beside its inputs.
+  const std::vector<bp_storage*>& constants() const { return constants_; }
+  // Under the device's lock: work that runs the executable.
+  void note_use(const StorageUse& use) const { note_latest(uses_, use); }
 
  private:
   Device& device_;
@@ -39,7 +60,12 @@ class Region {
   std::vector<ValueId> inputs_, outputs_;
   bp_op_info info_{};
   bp_frame frame_{};
-  bp_executable* executable_ = nullptr;
+  std::vector<bp_storage*> constants_;  // the graph's
+  std::shared_ptr<HeldExecutable> executable_;
+  bp_executable* handle_ = nullptr;
+  const uint32_t generation_;
+  bool capturable_ = false;
+  mutable std::vector<StorageUse> uses_;  // the latest on each stream
 };
 
 // What runs as one: a node, or a region.

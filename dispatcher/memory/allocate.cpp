@@ -47,7 +47,9 @@ bp_status grow_pool(Device& device, uint64_t size, Stream& stream, bool at_least
   uint64_t segment;
   {
     std::lock_guard guard(device.lock);
+    const uint64_t largest = device.properties.largest_block;
     segment = device.pool->segment_size(size, at_least);
+    if (largest && segment > largest) segment = device.pool->segment_size(size, true);
     if (segment > device.memory_limit || device.pool->reserved() > device.memory_limit - segment) {
       keep_error("the limit would be exceeded");
       return BP_ERROR_MEMORY;
@@ -123,7 +125,20 @@ std::unique_ptr<BlockPool> make_pool(const Device& device) {
   return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, is_complete);
 }
 
+uint64_t block_size(const Device& device, uint64_t size) {
+  const uint64_t granule = std::max<uint64_t>(device.properties.copy_granule, 1);
+  return (std::max<uint64_t>(size, 1) + granule - 1) & ~(granule - 1);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] static void fail_block(const Device& device, uint64_t size) {
+  detail::fail(BP_ERROR_MEMORY, "device ", name_of(device), ": found a request for ", bytes_text(size),
+               " in one block, expected at most ", bytes_text(device.properties.largest_block),
+               ", the largest that the device has. Fix: work in smaller pieces");
+}
+
 void* allocate(Device& device, uint64_t size, StorageUses& pending) {
+  size = block_size(device, size);
+  if (device.properties.largest_block && size > device.properties.largest_block) fail_block(device, size);
   void* data = nullptr;
   const bp_status status = try_allocate(device, size, false, pending, &data);
   return status == BP_OK ? data : allocate_without_caches(device, size, pending, status);
@@ -160,8 +175,8 @@ bool give(Device& device, void* data, uint64_t size, const StorageUses& uses) no
   return true;
 }
 
-void keep_freed(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
-  auto* block = new FreedBlock{data, size, device.generation, {}, device.freed.load(std::memory_order_relaxed)};
+void keep_freed(Device& device, void* data, uint64_t size, uint32_t generation, const StorageUses& uses) noexcept {
+  auto* block = new FreedBlock{data, size, generation, {}, device.freed.load(std::memory_order_relaxed)};
   uses.each([&](const StorageUse& use) { block->uses.note_read(use); });
   while (!device.freed.compare_exchange_weak(block->next, block, std::memory_order_release)) {
   }
@@ -177,21 +192,23 @@ std::vector<BlockPool::Segment> dropped_segments(Device& device) {
 
 }  // namespace
 
-void deallocate(Device& device, void* data, uint64_t size, const StorageUses& uses) noexcept {
+void deallocate(Device& device, void* data, uint64_t size, uint32_t generation, const StorageUses& uses) noexcept {
   if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
     return;
+  size = block_size(device, size);
   if (device.synchronous()) {
     const bp_backend_def& def = device.backend->def;
     CallGuard guard;
     def.deallocate(def.context, device.ordinal, data, size);
     return;
   }
-  if (!device.lock.try_lock()) return keep_freed(device, data, size, uses);
+  if (!device.lock.try_lock()) return keep_freed(device, data, size, generation, uses);
   take_freed(device);
-  const bool taken = give(device, data, size, uses);
+  // What is of before a reset went with it.
+  const bool taken = generation != device.generation || give(device, data, size, uses);
   std::vector<BlockPool::Segment> dropped = dropped_segments(device);
   device.lock.unlock();
-  if (!taken) keep_freed(device, data, size, uses);
+  if (!taken) keep_freed(device, data, size, generation, uses);
   give_back(device, dropped);
 }
 
@@ -202,7 +219,7 @@ void take_freed(Device& device) noexcept {
   while (block) {
     const std::unique_ptr<FreedBlock> mine(std::exchange(block, block->next));
     if (mine->generation == device.generation && !give(device, mine->data, mine->size, mine->uses))
-      keep_freed(device, mine->data, mine->size, mine->uses);
+      keep_freed(device, mine->data, mine->size, mine->generation, mine->uses);
   }
 }
 

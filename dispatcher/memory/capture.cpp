@@ -6,6 +6,11 @@
 #include "memory/allocate.hpp"
 
 namespace backplane::core {
+namespace {
+
+thread_local std::vector<Capture*> captures;  // of this thread, that have not ended
+
+}  // namespace
 
 Capture::Capture(Device& device) : device_(device), generation_(device.generation) {
   check_usable(device);
@@ -29,6 +34,7 @@ Capture::Capture(Device& device) : device_(device), generation_(device.generatio
   }
   before_ = set_current_stream(device, stream_);
   active_ = true;
+  captures.push_back(this);
 }
 
 // The stream is free for other captures.
@@ -45,6 +51,7 @@ bool Capture::stale() const { return generation_ != device_.generation; }
 void Capture::end() {
   BP_CHECK(active_, VALUE, "capture: it has ended already");
   active_ = false;
+  std::erase(captures, this);
   set_current_stream(device_, before_);
   bp_status status = BP_OK;
   if (!stale()) {
@@ -94,6 +101,7 @@ void Capture::replay(Stream& stream) {
 
 Capture::~Capture() {
   if (active_) {
+    std::erase(captures, this);
     set_current_stream(device_, before_);
     if (!stale()) {
       std::lock_guard lock(device_.lock);
@@ -111,15 +119,35 @@ Capture::~Capture() {
     }
     uses.note_read(use);
   }
-  if (recording_ && !stale()) {
+  if (recording_ && !stale() && device_.state == DeviceState::kReady) {  // a lost one may still run it, until its reset
     CallGuard guard;
     slots().destroy(device_.backend->def.context, device_.ordinal, recording_);
   }
-  for (const ScratchBlock& block : scratch_)
-    if (!stale()) deallocate(device_, block.data, block.size, uses);
+  for (const ScratchBlock& block : scratch_) deallocate(device_, block.data, block.size, generation_, uses);
   for (bp_storage* storage : reads_) release(storage);
   for (bp_storage* storage : writes_) release(storage);
+  executables_.clear();
+  for (PluginRecord* plugin : plugins_) unlease(plugin, LeaseKind::kStream);
   unlease(device_.backend->owner, LeaseKind::kStream);
+}
+
+void Capture::keep(std::shared_ptr<const void> executable) {
+  if (std::find(executables_.begin(), executables_.end(), executable) == executables_.end())
+    executables_.push_back(std::move(executable));
+}
+
+void Capture::keep_plugin(PluginRecord* plugin) {
+  if (std::find(plugins_.begin(), plugins_.end(), plugin) != plugins_.end()) return;
+  lease(plugin, LeaseKind::kStream);
+  plugins_.push_back(plugin);
+}
+
+CapturePause::CapturePause() : paused_(captures) {
+  for (Capture* capture : paused_) set_current_stream(capture->device_, capture->before_);
+}
+
+CapturePause::~CapturePause() {
+  for (Capture* capture : paused_) set_current_stream(capture->device_, capture->stream_);
 }
 
 }  // namespace backplane::core

@@ -12,6 +12,8 @@
 
 namespace backplane::core {
 
+class CapturePause;
+
 class Capture {
  public:
   // Begins: `device` records what this thread gives it from now on. Throws where it cannot.
@@ -30,8 +32,12 @@ class Capture {
   void take(bp_storage* const* reads, int n_reads, bp_storage* const* writes, int n_writes);
   // Scratch of a recorded kernel, which its replays write to.
   void keep(const ScratchBlock& block) { scratch_.push_back(block); }
+  // An executable whose work is recorded; the plugin whose kernel recorded it.
+  void keep(std::shared_ptr<const void> executable);
+  void keep_plugin(PluginRecord* plugin);
 
  private:
+  friend CapturePause;
   void leave();
   bool stale() const;
   void hold(bp_storage* storage, std::vector<bp_storage*>& list);
@@ -45,7 +51,21 @@ class Capture {
   bp_recording* recording_ = nullptr;
   std::vector<bp_storage*> reads_, writes_;  // each held once
   std::vector<ScratchBlock> scratch_;
-  std::vector<StorageUse> replays_;  // the latest on each stream
+  std::vector<std::shared_ptr<const void>> executables_;
+  std::vector<PluginRecord*> plugins_;  // a lease on each
+  std::vector<StorageUse> replays_;     // the latest on each stream
+};
+
+// While it lives, this thread's work runs instead of being recorded: what is made once and serves calls outside of the
+// capture as well.
+class CapturePause {
+ public:
+  CapturePause();
+  ~CapturePause();
+  CapturePause(const CapturePause&) = delete;
+
+ private:
+  std::vector<Capture*> paused_;
 };
 
 }  // namespace backplane::core

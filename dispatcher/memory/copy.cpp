@@ -6,6 +6,7 @@
 #include "backplane/error.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/granules.hpp"
 #include "memory/pinned.hpp"
 
 namespace backplane::core {
@@ -23,8 +24,23 @@ Stream& wait_for_write(Device& device, const bp_storage& storage) {
   }
   Stream& stream = write.stream ? *write.stream : current_stream(device);
   wait_for(stream, write.ticket);
+  check_written(storage);
   return stream;
 }
+
+// The copy comes behind all that is on the stream, and the backend would wait for that without a deadline.
+void wait_for_all(Stream& stream) {
+  uint64_t last;
+  {
+    std::lock_guard guard(stream.device->lock);
+    last = stream.issued;
+    if (stream.open || stream.completed >= last) return;
+  }
+  wait_for(stream, last);
+}
+
+// What is written in part is read for the rest.
+int n_reads_of_write(const bp_storage& dst, uint64_t size) { return size < dst.size ? 1 : 0; }
 
 // Before the host writes the bytes.
 void wait_for_uses(Device& device, const bp_storage& storage) {
@@ -38,16 +54,34 @@ void wait_for_uses(Device& device, const bp_storage& storage) {
 
 }  // namespace
 
+void wait_until_written(const bp_storage& storage) {
+  check_current(storage);
+  if (storage.device->synchronous()) return;
+  StorageUse write;
+  {
+    std::lock_guard lock(storage.device->lock);
+    write = storage.uses.write();
+  }
+  if (!write.stream) return;
+  wait_for(*write.stream, write.ticket);
+  check_written(storage);
+}
+
 void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const void* src, uint64_t size) {
   if (size == 0) return;
   check_usable(device);
   check_current(*dst);
   const bp_backend_def& def = device.backend->def;
   if (device.shares_memory()) {
-    if (!device.synchronous()) wait_for_uses(device, *dst);
+    if (!device.synchronous()) {
+      wait_for_uses(device, *dst);
+      std::lock_guard lock(device.lock);
+      if (size == dst->size) dst->uses.note_write({});  // whatever became of what was written before
+    }
     std::memcpy(static_cast<char*>(dst->data) + dst_offset, src, size);
     return;
   }
+  if (splits_granules(device, dst_offset, size)) return copy_part_from_host(device, dst, dst_offset, src, size);
   bp_status status;
   if (device.synchronous()) {
     CallGuard guard;
@@ -55,7 +89,7 @@ void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const 
   } else {
     Stream& stream = current_stream(device);
     std::lock_guard lock(device.lock);
-    const uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+    const uint64_t ticket = issue(stream, "copy_from_host", &dst, n_reads_of_write(*dst, size), &dst, 1);
     const BusyStream busy(stream);
     CallGuard guard;
     status = def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
@@ -69,6 +103,8 @@ void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storag
   check_usable(device);
   check_current(*dst);
   check_current(*src);
+  if (splits_granules(device, dst_offset, size) || splits_granules(device, src_offset, size))
+    return copy_parts_within(device, dst, dst_offset, src, src_offset, size);
   const bp_backend_def& def = device.backend->def;
   bp_status status;
   if (device.synchronous()) {
@@ -77,7 +113,8 @@ void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storag
   } else {
     Stream& stream = current_stream(device);
     std::lock_guard lock(device.lock);
-    uint64_t ticket = issue(stream, "copy", &src, 1, &dst, 1);
+    bp_storage* reads[] = {src, dst};
+    uint64_t ticket = issue(stream, "copy", reads, 1 + n_reads_of_write(*dst, size), &dst, 1);
     CallGuard guard;
     status = def.copy(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src->data, src_offset,
                       size);
@@ -95,6 +132,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     std::memcpy(dst, static_cast<char*>(src->data) + src_offset, size);
     return;
   }
+  if (splits_granules(device, src_offset, size)) return copy_part_to_host(device, src, src_offset, dst, size);
   bp_status status;
   if (device.synchronous()) {
     CallGuard guard;
@@ -103,6 +141,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     return;
   }
   Stream& stream = wait_for_write(device, *src);
+  wait_for_all(stream);
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
   {
@@ -150,8 +189,12 @@ uint64_t copy_from_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, 
                           uint64_t size) {
   Stream& stream = stream_for_pinned(device);
   const bp_extension_pinned& pinned = pinned_of(device, *src);
+  if (splits_granules(device, dst_offset, size)) {
+    copy_from_host(device, dst, dst_offset, static_cast<const char*>(src->data) + src_offset, size);
+    return stream.issued;
+  }
   std::lock_guard lock(device.lock);
-  const uint64_t ticket = issue(stream, "copy_from_host", nullptr, 0, &dst, 1);
+  const uint64_t ticket = issue(stream, "copy_from_host", &dst, n_reads_of_write(*dst, size), &dst, 1);
   {
     CallGuard guard;
     if (bp_status status =
@@ -167,6 +210,10 @@ uint64_t copy_to_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, bp
                         uint64_t size) {
   Stream& stream = stream_for_pinned(device);
   const bp_extension_pinned& pinned = pinned_of(device, *dst);
+  if (splits_granules(device, src_offset, size)) {
+    copy_to_host(device, src, src_offset, static_cast<char*>(dst->data) + dst_offset, size);
+    return stream.issued;
+  }
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
   {

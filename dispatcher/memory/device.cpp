@@ -13,6 +13,7 @@
 #include "memory/fork.hpp"
 #include "memory/plugin_finder.hpp"
 #include "memory/stream.hpp"
+#include "record/dtype_rules.hpp"
 #include "record/foreign_struct.hpp"
 
 namespace backplane::core {
@@ -30,10 +31,13 @@ constinit std::atomic<Device*> started_devices{nullptr};
 constinit std::atomic<uint64_t> default_device_id{~uint64_t{0}};
 thread_local constinit std::optional<bp_device> device_of_thread;
 
-// Of a device that lacks a dtype, results are looked at as well, which the fast path does not do.
+}  // namespace
+
 bp_dtype_mask plain_dtypes_of(const Device& device) {
   return device.synchronous() && device.properties.alignment <= 1 && !device.properties.lacks ? BP_MASK_ANY : 0;
 }
+
+namespace {
 
 // The dtypes that a plugin of that minor can have meant to lack or not.
 bp_dtype_mask dtypes_of_minor(uint32_t) {
@@ -48,6 +52,7 @@ void enlist(Device& device) {
   }
 }
 
+constexpr uint64_t kMaxGranule = 4096;
 constexpr uint64_t kBackendFlags = flags_up_to(BP_BACKEND_HOST_DEVICE);
 
 #define BP_SLOT(name) \
@@ -91,9 +96,13 @@ void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
 
 void check_properties(const BackendRecord& backend, int32_t ordinal, bp_device_properties& found) {
   found.name[sizeof found.name - 1] = 0;
-  found.lacks |= ~dtypes_of_minor(backend.def.header.version) & BP_MASK_ANY;
+  found.lacks = mask_of(found.lacks, found.only_holds) | (~dtypes_of_minor(backend.def.header.version) & BP_MASK_ANY);
+  found.only_holds |= found.lacks;
   BP_CHECK((found.alignment & (found.alignment - 1)) == 0, VALUE, "device ", backend.name, ":", ordinal,
            ": its properties give the alignment ", found.alignment, "; expected 0 or a power of two");
+  BP_CHECK((found.copy_granule & (found.copy_granule - 1)) == 0 && found.copy_granule <= kMaxGranule, VALUE, "device ",
+           backend.name, ":", ordinal, ": its properties give the copy_granule ", found.copy_granule,
+           "; expected 0 or a power of two up to ", kMaxGranule);
 }
 
 // Inside a call: what is registered then stays until the call ends.
@@ -115,8 +124,8 @@ void start_device(BackendRecord& backend, int32_t ordinal, Device& device) {
   device.backend = &backend;
   device.ordinal = ordinal;
   device.flags = backend.def.flags;
-  device.lost = false;
-  device.lost_cause.clear();
+  device.lost_cause.store(nullptr, std::memory_order_relaxed);
+  device.state = DeviceState::kReady;
   device.memory_limit = BP_NO_MEMORY_LIMIT;
   device.fork_generation = fork_generation();
   device.properties = {};
@@ -292,8 +301,9 @@ void restart_after_fork(Device& device) {
            "multiprocessing's \"spawn\" method");
   if (can && def.after_fork(def.context) != BP_OK)
     detail::fail(BP_ERROR_DEVICE, "device ", name_of(device), ": after_fork failed: ", cold().error);
-  for (const auto& each : device.backend->devices) {  // the backend has made all of them usable
-    each->plain_dtypes = each->lost ? 0 : plain_dtypes_of(*each);
+  // The backend has made all of its devices usable.
+  for (const auto& each : device.backend->devices) {
+    each->plain_dtypes = each->state == DeviceState::kReady ? plain_dtypes_of(*each) : 0;
     for (auto& stream : each->streams) stream->busy = false;  // by threads that the child does not have
     each->fork_generation = fork_generation();
   }
@@ -302,20 +312,6 @@ void restart_after_fork(Device& device) {
 void forget_devices_after_fork() noexcept {
   for (Device* device = started_devices.load(std::memory_order_acquire); device; device = device->next_started)
     device->plain_dtypes = 0;
-}
-
-void make_usable(Device& device) {
-  BP_CHECK(!device.lost, DEVICE_LOST, "device ", name_of(device), " is lost: ", device.lost_cause);
-  BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
-           device.backend->owner->name, "\" was unloaded");
-  if (device.fork_generation != fork_generation()) restart_after_fork(device);
-}
-
-void mark_lost(Device& device, const std::string& cause) {
-  if (device.lost) return;
-  device.lost = true;
-  device.lost_cause = cause;
-  device.plain_dtypes = 0;
 }
 
 void throw_device_error(Device& device, bp_status status, const char* step) {

@@ -13,6 +13,7 @@
 #include "memory/block_pool.hpp"
 #include "memory/extensions.hpp"
 #include "memory/fork.hpp"
+#include "memory/held_work.hpp"
 #include "memory/lock.hpp"
 #include "memory/plugin_record.hpp"
 #include "memory/storage.hpp"
@@ -20,6 +21,10 @@
 namespace backplane::core {
 
 struct BackendRecord;
+
+// Failing: its first cause is being noted. Lost: calls are refused with it. Resetting: so they are while it is made
+// new.
+enum class DeviceState : uint8_t { kReady, kFailing, kLost, kResetting };
 
 // A block of a tensor that ended where nobody may wait for the device's lock.
 struct FreedBlock {
@@ -34,8 +39,9 @@ struct Device {
   BackendRecord* backend = nullptr;
   int32_t ordinal = 0;
   uint32_t flags = 0;  // BP_BACKEND_*
-  bool lost = false;   // a fatal error happened: `lost_cause` answers every later call
-  std::string lost_cause;
+  std::atomic<DeviceState> state{DeviceState::kReady};
+  std::atomic<std::shared_ptr<const std::string>> lost_cause;  // answers calls while it is not ready; see loss.hpp
+  std::atomic<uint64_t> wait_timeout{0};                       // nanoseconds that a wait may take; 0: any time
   std::atomic<uint32_t> fork_generation{0};
   bp_device_properties properties{};
   // That it computes in, if it is synchronous, takes any offset and may be used: 0 once it is lost, and in a forked
@@ -51,6 +57,7 @@ struct Device {
   std::unique_ptr<BlockPool> pool;               // of an asynchronous device
   std::atomic<FreedBlock*> freed{nullptr};       // given back while another thread held the lock; a list
   uint64_t memory_limit = BP_NO_MEMORY_LIMIT;    // of what the pool holds
+  std::vector<HeldWork> held;                    // what unfinished work needs and nobody else holds
   bool synchronous() const { return (flags & BP_BACKEND_SYNCHRONOUS) != 0; }
   bool shares_memory() const { return (flags & BP_BACKEND_HOST_MEMORY) != 0; }  // with the host, which waits for work
   bool host_memory() const { return shares_memory() && synchronous(); }         // which the host may touch at any time
@@ -74,8 +81,9 @@ void restart_after_fork(Device& device);
 // Throws the device's first cause if it is lost, and the refusal after a fork.
 void make_usable(Device& device);
 inline void check_usable(Device& device) {
-  if (device.lost || device.backend->withdrawn.load(std::memory_order_acquire) ||
-      device.fork_generation != fork_generation()) [[unlikely]]
+  if (device.state.load(std::memory_order_acquire) != DeviceState::kReady ||
+      device.backend->withdrawn.load(std::memory_order_acquire) || device.fork_generation != fork_generation())
+      [[unlikely]]
     make_usable(device);
 }
 
@@ -97,6 +105,9 @@ Device& host_device();
 
 // In a forked child, whose one thread calls it: no device is used there unchecked.
 void forget_devices_after_fork() noexcept;
+// The first value of `plain_dtypes`. Of a device that lacks a dtype, results are looked at as well, which the fast path
+// does not do.
+bp_dtype_mask plain_dtypes_of(const Device& device);
 // A fatal error happened, with this cause; the first one counts.
 void mark_lost(Device& device, const std::string& cause);
 // Turns a failing status of the backend into an Error naming the device and the step.

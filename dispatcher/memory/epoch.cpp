@@ -189,14 +189,20 @@ Grace::Grace() {
   }
 }
 
-bool Grace::over() {
+bool Grace::over() { return over(nullptr); }
+
+bool Grace::over(const void* device) {
   if (running_.empty()) return true;
   const Threads& list = threads();
   std::lock_guard guard(threads().lock);
   // Drops those that have left the call in which they were seen, or have ended.
   std::erase_if(running_, [&](const Running& seen) {
     for (const Member& member : list.members)
-      if (member.serial == seen.serial) return member.state->epoch.load(std::memory_order_acquire) != seen.epoch;
+      if (member.serial == seen.serial) {
+        const void* waits_for = member.state->waits_for.load(std::memory_order_acquire);
+        return member.state->epoch.load(std::memory_order_acquire) != seen.epoch ||
+               (device && waits_for && waits_for != device);
+      }
     return true;
   });
   return running_.empty();

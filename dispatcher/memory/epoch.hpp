@@ -110,6 +110,8 @@ class Grace {
  public:
   Grace();
   bool over();  // without waiting
+  // The same, but for threads that wait for another device than this one.
+  bool over(const void* device);
 
  private:
   struct Running {

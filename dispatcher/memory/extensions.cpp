@@ -3,13 +3,19 @@
 #include <cstddef>
 
 #include "backplane/error.hpp"
+#include "memory/foreign_call.hpp"
 
 namespace backplane::core {
 namespace {
 
 template <class Struct>
 const Struct* ask(const bp_backend_def& def, const char* name, size_t needed) {
-  const auto* found = static_cast<const Struct*>(def.extension(def.context, name, 1));
+  const Struct* found = nullptr;
+  const bp_status status = call_foreign("extension", [&] {
+    found = static_cast<const Struct*>(def.extension(def.context, name, 1));
+    return BP_OK;
+  });
+  if (status != BP_OK) detail::fail(status, "its ", take_error(), ", asked for \"", name, "\"");
   if (!found) return nullptr;
   const uint32_t size = found->header.struct_size;
   BP_CHECK(size >= needed && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, "its extension \"", name,

@@ -228,6 +228,7 @@ void build_index_loop(const bp_tensor& out, const bp_tensor* x, std::span<bp_ten
           {2 + static_cast<int32_t>(loop.indices.size()), axis, x->dl.shape[axis], out_stride(*indexed, axis)});
   loop.loop.indices = loop.indices.data();
   loop.loop.n_indices = n_indices;
+  loop.loop.index_stride = sizeof(bp_loop_index);
 
   int32_t ends[2] = {0, 0};  // of the dims before the joint ones, and of those
   for (int32_t d = 0; d < rank; ++d) {

@@ -140,6 +140,8 @@ Overlap overlap(const bp_tensor& a, const bp_tensor& b) {
   return Search({unknowns, static_cast<size_t>(n)}).run(low, high);
 }
 
+bool same_elements(const bp_tensor& a, const bp_tensor& b) { return same_layout(a, b); }
+
 bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place) {
   return same_layout(target, input) ? !in_place : overlap(target, input) != Overlap::kNo;
 }

@@ -14,6 +14,9 @@ bool self_overlaps(const bp_tensor& a);                   // two indices may add
 // Of one storage: see clashes.
 bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place);
 
+// Of one storage: the same bytes in the same order?
+bool same_elements(const bp_tensor& a, const bp_tensor& b);
+
 // Would a kernel that writes `target` spoil what it reads of `input`? Where both are the same elements, only one that
 // does not run in place.
 inline bool clashes(const bp_tensor& target, const bp_tensor& input, bool in_place) {

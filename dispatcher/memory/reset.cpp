@@ -3,6 +3,7 @@
 
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/loss.hpp"
 #include "memory/stream.hpp"
 
 namespace backplane {
@@ -11,51 +12,65 @@ using namespace core;
 
 namespace {
 
-// All work of before counts as complete: nobody waits for it, and what was to follow it runs.
-std::vector<std::function<void()>> retire_streams(Device& device) {
-  std::vector<std::function<void()>> ready;
+// What nobody waits for any more.
+struct Dropped {
+  std::vector<std::function<void()>> callbacks;
+  std::vector<std::shared_ptr<const void>> held;
+};
+
+// All work of before counts as complete, and what was to follow it runs.
+void retire_streams(Device& device, Dropped& dropped) {
   for (auto& stream : device.streams) {
     stream->retired = true;
     stream->completed = UINT64_MAX;
-    for (auto& [ticket, then] : stream->pending) ready.push_back(std::move(then));
+    stream->settled = UINT64_MAX;
+    for (auto& [ticket, then] : stream->pending) dropped.callbacks.push_back(std::move(then));
     stream->pending.clear();
     stream->unfinished.clear();
+    stream->unseen.clear();
     device.retired.push_back(std::move(stream));
   }
   device.default_stream = nullptr;
   device.streams.clear();
   device.idle_streams.clear();
-  return ready;
+}
+
+// The streams go before the reset and the memory after it: until then the device may write where it was.
+bp_status reset_in_backend(Device& device, Dropped& dropped) {
+  std::lock_guard lock(device.lock);
+  retire_streams(device, dropped);
+  ++device.generation;
+  device.pool = make_pool(device);
+  bp_status status;
+  {
+    CallGuard guard;
+    take_error();
+    status = device.backend->extensions.reset->reset(device.backend->def.context, device.ordinal);
+  }
+  dropped.held = take_unneeded(device);
+  return status;
 }
 
 }  // namespace
 
 void reset_device(bp_device id) {
   Device& device = device_at(id);
-  const bp_extension_reset* extension = device.backend->extensions.reset;
-  BP_CHECK(extension, NOT_IMPLEMENTED, "reset: device ", name_of(device),
+  BP_CHECK(device.backend->extensions.reset, NOT_IMPLEMENTED, "reset: device ", name_of(device),
            " does not offer it (its backend has no extension \"reset\"). Fix: unload its plugin and load it again");
   // New calls are refused, and running ones end.
-  mark_lost(device, "it is being reset");
-  drain();
-  std::vector<std::function<void()>> ready;
-  bp_status status;
-  {
-    std::lock_guard lock(device.lock);
-    ready = retire_streams(device);
-    ++device.generation;
-    device.pool = make_pool(device);
-    CallGuard guard;
-    take_error();
-    status = extension->reset(device.backend->def.context, device.ordinal);
+  if (!begin_reset(device)) return;
+  Dropped dropped;
+  try {
+    abort_device(device);
+    drain(device);
+    if (const bp_status status = reset_in_backend(device, dropped); status != BP_OK)
+      detail::fail(status, "device ", name_of(device), ": reset failed: ", take_cause());
+  } catch (const Error& error) {
+    end_reset(device, error.what());
+    throw;
   }
-  for (const auto& then : ready) then();
-  if (status != BP_OK) {
-    const std::string cause = take_error();
-    detail::fail(status, "device ", name_of(device), ": reset failed: ", cause);
-  }
-  device.lost_cause.clear();
-  device.lost = false;
+  end_reset(device, "");
+  for (const auto& then : dropped.callbacks) then();
 }
 
 }  // namespace backplane

@@ -23,7 +23,7 @@ bp_storage* new_storage(Device& device, uint64_t size) {
   if (size <= kSmallBytes && device.host_memory()) {
     storage->data = storage->small;
     storage->owner = bp_storage::Owner::kInline;
-  } else if (size != 0) {
+  } else if (size != 0 || !device.shares_memory()) {  // kernels there bind a block, also of a tensor without elements
     try {
       storage->data = allocate(device, size, storage->uses);
     } catch (...) {
@@ -84,7 +84,7 @@ void destroy(bp_storage* storage) noexcept {
   if (storage->owner == bp_storage::Owner::kExternal) return end_borrowed(storage);
   if (storage->owner == bp_storage::Owner::kDevice && storage->data &&
       storage->generation == storage->device->generation.load(std::memory_order_relaxed))
-    deallocate(*storage->device, storage->data, storage->size, storage->uses);
+    deallocate(*storage->device, storage->data, storage->size, storage->generation, storage->uses);
   end(storage);
 }
 

@@ -12,8 +12,10 @@
 #include "memory/capture.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/loss.hpp"
 #include "memory/memory_kinds.hpp"
 #include "memory/pinned.hpp"
+#include "memory/wait.hpp"
 
 namespace backplane::core {
 namespace {
@@ -38,7 +40,8 @@ Stream& make_stream(Device& device, int32_t priority, Stream::Kind kind) {
   return *device.streams.back();
 }
 
-constexpr size_t kMaxStreams = 1024;  // readers look at the default one without the lock, so that none may move
+constexpr size_t kMostUnsettled = 4096;  // pieces of work after which a stream that nobody waits for is looked at
+constexpr size_t kMaxStreams = 1024;     // readers look at the default one without the lock, so that none may move
 
 // Runs, without the device's lock, what was to follow work that has ended.
 struct Completions {
@@ -125,39 +128,6 @@ void order_behind(Stream& stream, const StorageUse& use) {
     throw_device_error(*stream.device, status, "stream_wait");
 }
 
-namespace {
-
-// Takes the stream's error, if it has one, and throws it with the name of the op that recorded the work.
-void throw_deferred(Stream& stream, bp_status status) {
-  Device& device = *stream.device;
-  const bp_backend_def& def = device.backend->def;
-  bp_deferred_error error{};
-  error.header = BP_HEADER(bp_deferred_error);
-  if (BP_HAS(&def, bp_backend_def, deferred_error) && def.deferred_error) {
-    CallGuard guard;
-    if (def.deferred_error(def.context, device.ordinal, stream.handle, &error) != BP_OK) error.code = BP_OK;
-  }
-  if (error.code == BP_OK && status == BP_OK) return;
-  if (error.code == BP_OK) throw_device_error(device, status, "wait");
-  error.message[sizeof error.message - 1] = 0;
-  std::string op = "an earlier op";
-  for (const auto& [ticket, name] : stream.unfinished)
-    if (ticket == error.ticket) op = name;
-  std::string_view said = error.message;
-  if (said.starts_with(op + ": "))
-    said.remove_prefix(op.size() + 2);  // kernels that run at once name the op themselves
-  const std::string text = op + " on device " + name_of(device) + ": " + std::string(said);
-  if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, text);
-  detail::fail(error.code, text);
-}
-
-void forget_finished(Stream& stream) {
-  while (!stream.unfinished.empty() && stream.unfinished.front().first <= stream.completed)
-    stream.unfinished.pop_front();
-}
-
-}  // namespace
-
 Stream& current_stream(Device& device) {
   for (auto& [owner, stream] : chosen_streams)
     if (owner == &device && !stream->retired) return *stream;
@@ -183,6 +153,21 @@ Stream& new_stream(Device& device, int32_t priority, Stream::Kind kind) {
   BP_CHECK(device.streams.size() < kMaxStreams, VALUE, "device ", name_of(device), ": all ", kMaxStreams,
            " streams are in use. Fix: drop those that are not needed");
   return make_stream(device, priority, kind);
+}
+
+Stream& new_stream_over(Device& device, void* handle) {
+  BP_CHECK(device.streams.size() < kMaxStreams, VALUE, "device ", name_of(device),
+           ": all streams are in use. Fix: drop those that are not needed");
+  auto made = std::make_unique<Stream>();
+  made->device = &device;
+  made->kind = Stream::Kind::kImported;
+  made->foreign = handle;
+  CallGuard guard;
+  if (bp_status status = device.backend->extensions.streams->import_handle(device.backend->def.context, device.ordinal,
+                                                                           handle, &made->handle))
+    throw_device_error(device, status, "import of a stream");
+  device.streams.push_back(std::move(made));
+  return *device.streams.back();
 }
 
 Stream* set_current_stream(Device& device, Stream* stream) {
@@ -226,11 +211,14 @@ Stream* first_busy(Stream& stream, std::span<bp_storage* const> reads, std::span
 
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes) {
+  check_usable(*stream.device);  // it may have been lost since the caller looked
   const std::span read(reads, static_cast<size_t>(n_reads)), written(writes, static_cast<size_t>(n_writes));
   while (Stream* other = first_busy(stream, read, written)) await_turn(*other);
   for (int i = 0; i < n_reads; ++i) check_current(*reads[i]);
   for (int i = 0; i < n_writes; ++i) check_current(*writes[i]);
   const uint64_t ticket = stream.open ? stream.open : stream.issued + 1;
+  Work work{ticket, op, {}};
+  for (int i = 0; i < n_reads; ++i) depend_on(work, *reads[i]);
   if (stream.capture) {
     stream.capture->take(reads, n_reads, writes, n_writes);
     return stream.issued = ticket;
@@ -240,44 +228,56 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
   for (int i = 0; i < n_writes; ++i) writes[i]->uses.each(behind);
   for (int i = 0; i < n_reads; ++i) reads[i]->uses.note_read({&stream, ticket});
   for (int i = 0; i < n_writes; ++i) writes[i]->uses.note_write({&stream, ticket});
-  if (ticket == stream.open) return ticket;
-  stream.issued = ticket;
-  if (stream.unfinished.size() >= 4096) {
-    refresh_completed(stream);
-    forget_finished(stream);
+  if (ticket == stream.open) {
+    auto& read = stream.unfinished.back().read;
+    read.insert(read.end(), work.read.begin(), work.read.end());
+    return ticket;
   }
-  stream.unfinished.emplace_back(ticket, op);
+  stream.issued = ticket;
+  stream.unfinished.push_back(std::move(work));
+  if (stream.unfinished.size() % kMostUnsettled == 0) {
+    for (const auto& each : stream.device->streams) refresh_completed(*each);
+    settle(*stream.device);
+  }
   return ticket;
 }
 
 void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
-  if (device.lost) check_usable(device);
+  check_present(device);
   if (stream.retired) return;
   BP_CHECK(
       !stream.capture, VALUE, "device ", name_of(device),
       ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
       "block, when recording.replay() has run");
-  const bp_backend_def& def = device.backend->def;
+  std::vector<std::shared_ptr<const void>> unneeded;  // ends without the lock
   Completions completions;
   {
     std::lock_guard guard(device.lock);
     check_ended(stream, ticket);
     if (stream.flushed < ticket) flush(stream);
   }
-  bp_status status;
-  {
-    CallGuard guard;
-    status = def.wait(def.context, device.ordinal, stream.handle, ticket);
-  }
+  const bp_status status = wait_in_backend(stream, ticket);
   std::lock_guard guard(device.lock);
-  stream.completed = std::max(stream.completed, ticket);
-  completions.take(stream);
-  // A call that may wait has the stream: where nothing failed, there is nothing to ask for.
-  if (status == BP_OK && stream.busy) return;
-  await_turn(stream);
-  throw_deferred(stream, status);
-  forget_finished(stream);
+  if (stream.retired) check_present(device);  // the device was reset meanwhile
+  BP_CHECK(!stream.retired, DEVICE_LOST, "device ", name_of(device),
+           ": was reset while this thread waited for its work, which is lost");
+  if (status != BP_OK) {
+    await_turn(stream);
+    collect(stream);
+  }
+  note_loss(device, status);
+  // What a lost device does with its memory nobody knows: it stays in use until the reset.
+  if (device.state == DeviceState::kReady) {
+    stream.completed = std::max(stream.completed, ticket);
+    completions.take(stream);
+    unneeded = take_unneeded(device);
+    settle(device);
+  }
+  const bool silent = stream.unseen.empty();
+  throw_unseen(stream);
+  check_present(device);
+  if (status != BP_OK && silent) throw_device_error(device, status, "wait");
 }
 
 void synchronize(Device& device) {
@@ -322,17 +322,20 @@ void quiesce(PluginRecord* owner) {
     BackendRecord& backend = backend_at(i);
     if (backend.owner != owner) continue;
     for (auto& device : backend.devices) {
-      if (!device->synchronous() && !device->lost)
+      if (!device->synchronous() && device->state == DeviceState::kReady)
         for (size_t s = 0; s < device->streams.size(); ++s)
           if (device->streams[s]->kind != Stream::Kind::kCapture)  // whose work runs on the streams of its replays
             wait_for(*device->streams[s], last_ticket(*device->streams[s]));
       Completions completions;  // run without the lock
+      std::vector<std::shared_ptr<const void>> unneeded;
+      forget_work_of(*device);
       std::lock_guard guard(device->lock);
       for (auto& stream : device->streams) {
         stream->completed = stream->issued;
         completions.take(*stream);
       }
       take_freed(*device);
+      unneeded = take_unneeded(*device);
       empty_pool(*device);
       for (auto& stream : device->streams) {
         CallGuard call;

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "backplane/abi/backend.h"
+#include "memory/failures.hpp"
 #include "memory/plugin_record.hpp"
 #include "memory/storage.hpp"
 
@@ -26,22 +28,32 @@ struct Stream {
   uint64_t flushed = 0;
   uint64_t completed = 0;
   std::atomic<bool> busy{false};  // a call of the backend's that may wait has the stream: see BusyStream
-  std::deque<std::pair<uint64_t, const char*>> unfinished;         // ticket and op, to name the culprit of an error
+  uint64_t collected = 0;         // errors of the work up to here have been taken from the backend
+  // The outcomes of the work up to here are known: it failed where `failures` says so.
+  std::atomic<uint64_t> settled{0};
+  std::atomic<uint64_t> failed{0};                        // how many `failures` are
+  std::deque<Work> unfinished;                            // whose outcome is not known, in the order of their tickets
+  std::map<uint64_t, std::shared_ptr<Failure>> failures;  // by ticket; see failures.cpp for its lock
+  std::deque<std::shared_ptr<Failure>> unseen;            // that no wait has raised yet
   std::deque<std::pair<uint64_t, std::function<void()>>> pending;  // completions of a backend that does not tell
   int32_t priority = 0;
   Kind kind = Kind::kPlain;
   bool retired = false;        // of before its device's reset
   Capture* capture = nullptr;  // which takes what is put on it
+  void* foreign = nullptr;     // kImported: the vendor's handle
 };
 
 Stream& current_stream(Device& device);  // of this thread; the default stream unless set
 Stream& new_stream(Device& device, int32_t priority = 0, Stream::Kind kind = Stream::Kind::kPlain);
+// Under the device's lock: over the vendor's own, which outlives it. The backend offers it.
+Stream& new_stream_over(Device& device, void* handle);
 // nullptr: the default one again. Gives what the thread had chosen.
 Stream* set_current_stream(Device& device, Stream* stream);
 
 // Under device.lock. Takes the next ticket for `op` after ordering it behind what it must follow of the work on other
 // streams that touches these storages: a read behind writes, a write behind all. Notes the uses. A call inside of one
-// that records on the stream has that one's ticket.
+// that records on the stream has that one's ticket. A storage that is written in part is among the `reads` too, for the
+// rest of it. Throws where what one of them holds is known to be spoiled by a failure.
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes);
 // Under device.lock: a ticket while work is recorded under it. Nothing flushes or waits for it before this ends.
@@ -76,7 +88,8 @@ class BusyStream {
 // Under device.lock, which it may give back meanwhile: until no call that may wait has the stream.
 void await_turn(Stream& stream);
 uint64_t last_ticket(Stream& stream);  // of what may be waited for
-// Flushes and blocks until `ticket`. Throws the stream's deferred error with the name of its op.
+// Flushes and blocks until `ticket`, at most for the device's wait_timeout. Throws the stream's oldest error that
+// nobody has seen, with the name of its op.
 void wait_for(Stream& stream, uint64_t ticket);
 void synchronize(Device& device);
 void refresh_completed(Stream& stream);  // under the device's lock: asks the backend how far it is

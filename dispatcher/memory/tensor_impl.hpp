@@ -78,5 +78,7 @@ inline bool same_device(const bp_tensor& a, const bp_tensor& b) {
   return a.backend == b.backend && a.ordinal == b.ordinal;
 }
 inline bool is_contiguous(const bp_tensor& t) { return (t.flags & BP_TENSOR_CONTIGUOUS) != 0; }
+// Does who writes the tensor overwrite all that its storage holds?
+inline bool covers_storage(const bp_tensor& t) { return is_contiguous(t) && t.nbytes == t.storage->size; }
 
 }  // namespace backplane::core

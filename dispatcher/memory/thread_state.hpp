@@ -27,8 +27,9 @@ struct ThreadState {
   Level* level = nullptr;  // top of the stack of active transforms
   uint32_t depth = 0;      // of that stack
   ThreadCold* cold = nullptr;
-  uintptr_t stack_end = 0;       // the lowest address of the thread's stack; 0: not known
-  Captures* captures = nullptr;  // the tape notes into them instead of recording; not owned
+  uintptr_t stack_end = 0;                      // the lowest address of the thread's stack; 0: not known
+  Captures* captures = nullptr;                 // the tape notes into them instead of recording; not owned
+  std::atomic<const void*> waits_for{nullptr};  // the Device for whose work it waits
 
   bool inside() const noexcept { return (epoch.load(std::memory_order_relaxed) & kInside) != 0; }
 };

@@ -5,6 +5,7 @@
 #include "backplane/error.hpp"
 #include "memory/copy.hpp"
 #include "memory/epoch.hpp"
+#include "memory/granules.hpp"
 #include "memory/pinned.hpp"
 
 namespace backplane::core {
@@ -94,7 +95,8 @@ void copy_from_peer(Device& to, bp_storage* dst, uint64_t dst_offset, Device& fr
   flush(sender);
   issue(sender, "copy", &src, 1, nullptr, 0);  // the read's end
   wait_for_peer(receiver, sender, written);
-  const uint64_t ticket = issue(receiver, "copy", nullptr, 0, &dst, 1);
+  const uint64_t ticket = issue(receiver, "copy", &dst, size < dst->size ? 1 : 0, &dst, 1);
+  receiver.unfinished.back().read.push_back({&sender, written});
   {
     CallGuard guard;
     if (bp_status status = to.backend->extensions.peer->copy(to.backend->def.context, to.ordinal, receiver.handle,
@@ -175,7 +177,7 @@ void copy_between(Device& to, bp_storage* dst, uint64_t dst_offset, Device& from
     copy_from_host(to, dst, dst_offset, static_cast<const char*>(src->data) + src_offset, size);
   else if (to.host_memory())
     copy_to_host(from, src, src_offset, static_cast<char*>(dst->data) + dst_offset, size);
-  else if (are_peers(to, from))
+  else if (are_peers(to, from) && !splits_granules(to, dst_offset, size) && !splits_granules(from, src_offset, size))
     copy_from_peer(to, dst, dst_offset, from, src, src_offset, size);
   else
     copy_staged(to, dst, dst_offset, from, src, src_offset, size);

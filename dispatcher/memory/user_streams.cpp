@@ -101,16 +101,7 @@ core::Stream* import_stream(Device& device, void* handle) {
   BP_CHECK(handle, VALUE, "Stream.from_handle: found a null handle, expected the vendor's stream");
   current_stream(device);
   std::lock_guard lock(device.lock);
-  BP_CHECK(device.streams.size() < device.streams.capacity(), VALUE, "device ", name_of(device),
-           ": all streams are in use. Fix: drop those that are not needed");
-  auto made = std::make_unique<core::Stream>();
-  made->device = &device;
-  made->kind = core::Stream::Kind::kImported;
-  CallGuard guard;
-  if (bp_status status = streams->import_handle(device.backend->def.context, device.ordinal, handle, &made->handle))
-    throw_device_error(device, status, "import of a stream");
-  device.streams.push_back(std::move(made));
-  return device.streams.back().get();
+  return &core::new_stream_over(device, handle);
 }
 
 const std::shared_ptr<core::StreamHold>& checked(const std::shared_ptr<core::StreamHold>& hold) {

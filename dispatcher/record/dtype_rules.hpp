@@ -25,6 +25,12 @@ bp_dtype dtype_from_dlpack(DLDataType dtype) noexcept;  // BP_DTYPE_NONE: none o
 bp_dtype promote_number(bp_dtype tensor, uint16_t number_tag) noexcept;
 bp_dtype number_dtype(uint16_t number_tag) noexcept;  // the default of its kind: bool, int64, float32, complex64
 
+// A mask of before 0.3 and the set that was appended to its struct. Every dtype of today is among the first 32.
+constexpr bp_dtype_mask mask_of(bp_dtype_mask mask, bp_dtype_set set) {
+  static_assert(BP_DTYPE_COUNT <= 32, "a dtype outside of a mask was added: the core needs sets");
+  return mask | static_cast<bp_dtype_mask>(set);
+}
+
 // The compute dtype: promotion over the record's `promote` set, then checks of every argument's `accepts`. With no
 // tensor among them: what the first result's rule states, else the default of the strongest number, else of floats.
 bp_dtype promoted_dtype(const OpRecord& op, const bp_value* args);  // any call

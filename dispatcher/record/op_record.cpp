@@ -234,8 +234,10 @@ void Copier::copy(const bp_op_def& source) {
   op_.shapes = shapes;
 
   auto* accepts = arena_.array<bp_dtype_mask>(args.size());
-  for (size_t i = 0; i < args.size(); ++i) accepts[i] = def.accepts ? def.accepts[i] & BP_MASK_ANY : 0;
+  for (size_t i = 0; i < args.size(); ++i)
+    accepts[i] = mask_of(def.accepts ? def.accepts[i] : 0, def.accepts_sets ? def.accepts_sets[i] : 0) & BP_MASK_ANY;
   def.accepts = accepts;
+  def.accepts_sets = nullptr;
   op_.accepts = {accepts, args.size()};
   verify_signature(op_);  // also normalises the arguments, in the arena
   copy_program();

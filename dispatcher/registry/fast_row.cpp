@@ -21,7 +21,8 @@ FastPath fast_path(const OpRecord& record) {
 }
 
 FastRow fast_row(const OpEntry& op, const KernelRow& row, uint32_t backend) {
-  constexpr uint32_t kSlow = BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS;
+  constexpr uint32_t kSlow =
+      BP_KERNEL_MAY_DECLINE | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS | BP_KERNEL_OWN_RESULTS | BP_KERNEL_SEPARATE_BLOCKS;
   const uint32_t flags = row.def.flags;
   const bool elementwise = op.fast_path == FastPath::kLikeOperands;
   const bool plain = op.fast_path > FastPath::kView && !(flags & kSlow) && row.def.max_elements == 0 &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "record/dtype_rules.hpp"
 #include "record/foreign_struct.hpp"
 #include "registry/held_fast_rows.hpp"
 #include "registry/registry_state.hpp"
@@ -87,7 +88,7 @@ void plan_devices(const OpEntry& entry, Plan& plan) {
   }
 }
 
-constexpr uint64_t kKernelFlags = flags_up_to(BP_KERNEL_BROADCASTS);
+constexpr uint64_t kKernelFlags = flags_up_to(BP_KERNEL_SEPARATE_BLOCKS);
 
 void check_row(const bp_kernel_def& def) {
   const auto fail = [&](const auto&... what) {
@@ -140,7 +141,8 @@ void rebuild_all_plans() {
 }
 
 void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
-  const bp_kernel_def def = read_struct(given, offsetof(bp_kernel_def, reserved) + sizeof(uint32_t), "register_kernel");
+  bp_kernel_def def = read_struct(given, offsetof(bp_kernel_def, reserved) + sizeof(uint32_t), "register_kernel");
+  def.dtypes = mask_of(def.dtypes, def.dtype_set);
   BP_CHECK(def.op && def.backend && def.fn, VALUE, "register_kernel: op, backend and fn are required");
   check_row(def);
   Registry& r = ready_registry();

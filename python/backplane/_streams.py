@@ -266,9 +266,14 @@ class DeviceMembers:
         """What the device is: name, backend, ordinal, plugin, total_memory, alignment, and what its backend adds."""
         return _core.properties(self)
 
+    def set_wait_timeout(self: Device, seconds: float | None) -> None:
+        """How long a wait for the device may take; None: any time, as at the start. A device whose work has not ended by then is lost:
+        every thread that waits for it raises DeviceLostError, and `reset` makes it usable again."""
+        _core.set_wait_timeout(self, seconds)
+
     def reset(self: Device) -> None:
         """Makes a lost device usable again, where its backend can: its work and its memory are dropped, and tensors of before raise
-        DeviceLostError from then on."""
+        DeviceLostError from then on. Compiled functions are compiled anew. Other devices go on."""
         _core.reset_device(self)
 
 

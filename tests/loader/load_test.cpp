@@ -79,6 +79,11 @@ TEST(Load, DoesNotOpenWhatIsNoPlugin) {
   EXPECT_EQ(std::getenv("BACKPLANE_TEST_OPENED_NO_SYMBOL"), nullptr);
 }
 
+TEST(Load, IgnoresHintsThatItDoesNotKnow) {
+  const Loaded plugin("hint_flags");
+  EXPECT_EQ(Loaded::state_of("hint_flags"), "loaded");
+}
+
 TEST(Load, ReadsTheKnownPartOfALargerTable) {
   const Loaded plugin("larger");
   EXPECT_EQ(Loaded::state_of("larger"), "loaded");

@@ -91,6 +91,14 @@ bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
   return status;
 }
 
+bp_status wait_for(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                   int32_t* done) {
+  *done = backend.scheduler().wait_for(queue_of(stream), ticket, std::chrono::nanoseconds(timeout));
+  return *done ? wait(backend, ordinal, stream, ticket) : BP_OK;
+}
+
+void abort(Backend& backend, int32_t ordinal) { backend.scheduler().lose(backend.device(ordinal), "it was given up"); }
+
 void stream_wait(Backend& backend, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
   backend.scheduler().record_wait(queue_of(stream), queue_of(other), ticket);
 }
@@ -140,6 +148,10 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.deferred_error = backend_slot<deferred_error>;
   def.memory_stats = backend_slot<memory_stats>;
   def.extension = extension;
+  if (addressable_) {  // the other one leaves out what is optional
+    def.abort = backend_slot<abort>;
+    def.wait_for = backend_slot<wait_for>;
+  }
   registrar.backend(def);
 }
 

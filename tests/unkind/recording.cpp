@@ -124,6 +124,15 @@ bp_status Scheduler::wait(Queue& queue, uint64_t ticket) {
   return BP_OK;
 }
 
+bool Scheduler::wait_for(Queue& queue, uint64_t ticket, std::chrono::nanoseconds timeout) {
+  Guard lock(mutex_);
+  ++waiting_;
+  advance();
+  const bool done = finished_.wait_for(lock, timeout, [&] { return queue.completed() >= ticket || queue.device.lost; });
+  --waiting_;
+  return done;
+}
+
 bool Scheduler::take_error(Queue& queue, DeferredError& error) {
   Guard lock(mutex_);
   if (queue.errors.empty()) return false;

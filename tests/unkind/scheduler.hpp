@@ -9,6 +9,7 @@
 // breaks that is a finding, whatever the schedule did.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <random>
@@ -44,6 +45,8 @@ class Scheduler {
   void flush(Queue& queue, uint64_t ticket);
   uint64_t completed(Queue& queue);
   bp_status wait(Queue& queue, uint64_t ticket);
+  // False: the time has ended first.
+  bool wait_for(Queue& queue, uint64_t ticket, std::chrono::nanoseconds timeout);
   bool take_error(Queue& queue, DeferredError& error);
   void begin_capture(Queue& queue);
   std::vector<Item> end_capture(Queue& queue);

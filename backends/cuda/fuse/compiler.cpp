@@ -27,6 +27,8 @@ const char* why_no_compiler() {
 
 struct Compiler {
   using Executable = cuda::Executable;
+  static constexpr uint32_t kExecutableFlags =
+      BP_EXECUTABLE_CAPTURABLE;  // it launches kernels, whose arguments are copied
 
   static plugin::FusedRules rules(bp_device device, const plugin::GraphView& graph) {
     static const plugin::FusedOps ops{plugin::scalar_ops(),

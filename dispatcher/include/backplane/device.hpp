@@ -59,9 +59,22 @@ BACKPLANE_API void empty_cache(bp_device device);
 // An allocation that would exceed it, after the cache was emptied, throws Error(BP_ERROR_MEMORY). Empty: no limit.
 BACKPLANE_API void set_memory_limit(bp_device device, std::optional<uint64_t> bytes);
 
+// How the consumer of an exported tensor reads it. Ordered: behind the work that the tensor waits for. With its stream,
+// a handle of the vendor's, that stream waits on the device; else, and where the backend takes no streams of others,
+// the host waits before it returns.
+struct DlpackConsumer {
+  bool ordered = true;
+  std::optional<void*> stream;
+};
+// For a producer: the vendor's handle of this thread's current stream on a device by DLPack's numbers. Empty: it has
+// none, or no loaded backend has the device.
+BACKPLANE_API std::optional<int64_t> dlpack_stream(int32_t device_type, int32_t device_id);
+
 // The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds. What are_bools denies, it
-// copies. The form without versions cannot say whether its memory may be written, and is taken for read-only.
-BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor);
+// copies. The form without versions cannot say whether its memory may be written, and is taken for read-only. On a
+// device with streams, the producer has put its work before what comes next on this thread's current stream, and gets
+// its memory back once the work that uses it has ended.
+BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, const DlpackConsumer& consumer = {});
 BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);
 BACKPLANE_API Tensor from_dlpack(DLManagedTensor* managed);
 

@@ -33,6 +33,9 @@ struct KernelOptions {
   uint64_t offset_alignment = 0;
   int64_t max_elements = 0;
   bp_kernel_fn supports = nullptr;
+#if BP_TARGET_MINOR >= 3
+  bp_dtype_set dtype_set = 0;  // beside `dtypes`
+#endif
 };
 
 inline bp_kernel_def kernel_row(const char* op, const char* backend, bp_kernel_fn fn, const char* file, uint32_t line,
@@ -52,6 +55,9 @@ inline bp_kernel_def kernel_row(const char* op, const char* backend, bp_kernel_f
   row.supports = options.supports;
   row.file = file;
   row.line = line;
+#if BP_TARGET_MINOR >= 3
+  row.dtype_set = options.dtype_set;
+#endif
   return row;
 }
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "backplane/device.hpp"
 
@@ -110,8 +111,13 @@ BACKPLANE_API bool is_pinned(const Tensor& tensor) noexcept;
 // the stream has passed the copy.
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking);
 
-// A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost. Waits for
-// other threads' calls.
+// How long a wait for the device may take; std::nullopt: any time, as at the start. A device whose work has not ended
+// by then is lost, and every thread that waits for it raises DeviceLostError.
+BACKPLANE_API void set_wait_timeout(bp_device device, std::optional<double> seconds);
+
+// A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost, and what was
+// compiled is compiled anew. Where the backend can abort, or wait with a deadline, calls that hang end; else it waits
+// for them. Other devices go on.
 BACKPLANE_API void reset_device(bp_device device);
 
 }  // namespace backplane

@@ -83,6 +83,15 @@ bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
   return status;
 }
 
+bp_status wait_for(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                   int32_t* done) {
+  *done = queue(stream).wait_for(ticket, std::chrono::nanoseconds(timeout));
+  return *done ? wait(backend, ordinal, stream, ticket) : BP_OK;
+}
+
+// Queues drop what they have.
+void abort(Backend& backend, int32_t ordinal) { backend.device(ordinal).lost.set("it was given up"); }
+
 void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
   queue(stream).record_wait(queue(other), ticket);
 }
@@ -181,6 +190,8 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.deferred_error = backplane::plugin::backend_slot<deferred_error>;
   def.memory_stats = backplane::plugin::backend_slot<memory_stats>;
   def.extension = extension;
+  def.abort = backplane::plugin::backend_slot<abort>;
+  def.wait_for = backplane::plugin::backend_slot<wait_for>;
   registrar.backend(def);
 }
 

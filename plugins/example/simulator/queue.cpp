@@ -167,6 +167,12 @@ bp_status Queue::wait(uint64_t ticket) {
   return BP_OK;
 }
 
+bool Queue::wait_for(uint64_t ticket, std::chrono::nanoseconds timeout) {
+  flush(ticket);
+  std::unique_lock lock(mutex_);
+  return finished_.wait_for(lock, timeout, [&] { return completed_locked() >= ticket; });
+}
+
 std::optional<DeferredError> Queue::take_error() {
   std::lock_guard lock(mutex_);
   if (errors_.empty()) return std::nullopt;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -78,6 +79,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
   uint64_t completed() const;
   // Gives the code of the oldest error up to `ticket`, which take_error then has. Throws on a lost device.
   bp_status wait(uint64_t ticket);
+  // False: the time has ended before the ticket is complete.
+  bool wait_for(uint64_t ticket, std::chrono::nanoseconds timeout);
   std::optional<DeferredError> take_error();
 
   // What is recorded between the two is kept, and does not run.

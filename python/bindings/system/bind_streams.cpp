@@ -184,6 +184,9 @@ void bind_streams(py::module_& module) {
     return empty_in(kind, shape, dtype_argument(dtype_name, "empty_in"), device_argument(device, "empty_in"),
                     alignment);
   });
+  module.def("set_wait_timeout", [](const py::object& device, std::optional<double> seconds) {
+    set_wait_timeout(device_argument(device, "set_wait_timeout"), seconds);
+  });
   module.def("reset_device", [](const py::object& device) {
     const bp_device on = device_argument(device, "reset");
     WithoutGil unlocked;

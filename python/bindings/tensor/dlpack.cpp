@@ -85,7 +85,7 @@ struct Request {
   bool versioned = false;
   bool to_host = false;  // from another device
   bool copy = false;
-  bool synchronize = true;
+  DlpackConsumer consumer;
   bool read_only = false;  // the tape, or a transform, could not see a write
 };
 
@@ -94,18 +94,26 @@ PyObject* raise_buffer(const char* format, const char* word) {
   return nullptr;
 }
 
-// The consumer's stream: none on the host; a CUDA or ROCm stream's address elsewhere, where -1 asks for no waiting.
-bool read_stream(PyObject* object, bool on_host, Request* request) {
-  if (object == Py_None) return true;
+// The consumer's stream: none on the host; else the vendor's, where -1 asks for no waiting. As the standard has it,
+// CUDA names its default streams 1 and 2, ROCm 0, and without a number the legacy default one is meant.
+bool read_stream(PyObject* object, bool on_host, DLDeviceType type, Request* request) {
+  std::optional<void*>& handle = request->consumer.stream;
+  if (object == Py_None) {
+    if (!on_host && type == kDLCUDA) handle = reinterpret_cast<void*>(1);
+    if (!on_host && type == kDLROCM) handle = nullptr;
+    return true;
+  }
   int64_t stream = 0;
   const bool number = read_int(object, &stream) == 1;
   forget_error();
-  if (on_host || !number || stream < -1 || stream == 0) {
+  const bool excluded = type == kDLROCM ? stream == 1 || stream == 2 : stream == 0;
+  if (on_host || !number || stream < -1 || excluded) {
     raise(BP_ERROR_VALUE, "__dlpack__: argument stream: found %R, expected %s", object,
           on_host ? "None, since the host has no streams" : "None, -1, or the number of a stream");
     return false;
   }
-  request->synchronize = stream != -1;
+  request->consumer.ordered = stream != -1;
+  if (stream != -1) handle = reinterpret_cast<void*>(static_cast<intptr_t>(stream));
   return true;
 }
 
@@ -135,15 +143,13 @@ bool read_request(const bp_tensor* tensor, PyObject* stream, PyObject* max_versi
     return raise(BP_ERROR_TYPE, "__dlpack__: argument copy: found %R, expected True, False or None", copy), false;
   request->copy = copy == Py_True;
   if (!read_target(tensor, device, copy != Py_False, request)) return false;
-  return read_stream(stream, in_host_memory(tensor) || request->to_host, request);
+  return read_stream(stream, in_host_memory(tensor) || request->to_host, tensor->dl.device.device_type, request);
 }
 
 // The managed tensor; throws Error.
 DLManagedTensorVersioned* exported(const Tensor& self, const Request& request) {
   const Tensor tensor = request.to_host ? to_device(self, parse_device("cpu")) : request.copy ? copy_of(self) : self;
-  // The consumer's stream is not one of ours: finished work needs no ordering.
-  if (request.synchronize && !in_host_memory(tensor.get())) synchronize(tensor.device());
-  DLManagedTensorVersioned* managed = to_dlpack(tensor);
+  DLManagedTensorVersioned* managed = to_dlpack(tensor, request.consumer);
   if (request.copy || request.to_host)
     managed->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
   else if (request.read_only)

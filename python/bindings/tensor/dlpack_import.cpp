@@ -20,6 +20,23 @@ PyRef call_exporter(PyObject* method, PyObject* wishes) {
   return nothing ? PyRef::steal(PyObject_Call(method, nothing.get(), wishes)) : PyRef{};
 }
 
+// This thread's stream on the exporter's device, behind whose past the exporter need not wait: what it puts before the
+// stream's next work is there for us. None: it has none, as on the host.
+PyRef stream_for(PyObject* object, PyObject* dl_device) {
+  if (dl_device) return PyRef::borrow(Py_None);  // to the host
+  PyRef place = PyRef::steal(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
+  int type = 0, ordinal = 0;
+  if (!place || !PyTuple_Check(place.get()) || !PyArg_ParseTuple(place.get(), "ii", &type, &ordinal)) {
+    forget_error();
+    return PyRef::borrow(Py_None);
+  }
+  return PyRef::steal(guarded([&]() -> PyObject* {
+    const std::optional<int64_t> stream = dlpack_stream(type, ordinal);
+    if (!stream) Py_RETURN_NONE;
+    return PyLong_FromLongLong(*stream);
+  }));
+}
+
 // The exporter's capsule, asked for with every wish first; exporters of before version 1 know none of them.
 PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   PyRef method = PyRef::steal(PyObject_GetAttrString(object, "__dlpack__"));
@@ -27,12 +44,17 @@ PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   if (!method || !wishes) return {};
   if (import.copy != Py_None && PyDict_SetItemString(wishes.get(), "copy", import.copy) < 0) return {};
   if (dl_device && PyDict_SetItemString(wishes.get(), "dl_device", dl_device) < 0) return {};
+  PyRef stream = stream_for(object, dl_device);
+  if (!stream) return {};
+  if (stream.get() != Py_None && PyDict_SetItemString(wishes.get(), "stream", stream.get()) < 0) return {};
   PyRef capsule = call_exporter(method.get(), wishes.get());
   // An exporter of before version 1 may swallow a wish that it does not know.
   import.copied = import.copy == Py_True && capsule && PyCapsule_IsValid(capsule.get(), kCapsule);
   if (capsule || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
   forget_error();
-  return call_exporter(method.get(), nullptr);
+  PyDict_Clear(wishes.get());
+  if (stream.get() != Py_None && PyDict_SetItemString(wishes.get(), "stream", stream.get()) < 0) return {};
+  return call_exporter(method.get(), wishes.get());
 }
 
 // Bools that are neither the byte 0 nor 1 are copied, which has to be allowed.

@@ -63,7 +63,11 @@ static const bp_op_def op0_def = {
     {op0_shapes, 1, sizeof(bp_shape_rule)},
     {op0_dtypes, 1, sizeof(bp_result_dtype)},
     op0_accepts, 3u, 0, BP_NO_ARG,
-    &op0_program, fit_names, "demo,linear,alias:scaled_sum", 0, 0, 0};
+    &op0_program, fit_names, "demo,linear,alias:scaled_sum", 0, 0, 0,
+#if BP_TARGET_MINOR >= 3
+    0, 0u,
+#endif
+};
 
 /* demo::cube */
 static const bp_arg_def op1_args[] = {
@@ -113,7 +117,11 @@ static const bp_op_def op1_def = {
     {op1_shapes, 1, sizeof(bp_shape_rule)},
     {op1_dtypes, 1, sizeof(bp_result_dtype)},
     op1_accepts, 1u, 1, BP_NO_ARG,
-    &op1_program, fit_names, 0, 0, 0, 0};
+    &op1_program, fit_names, 0, 0, 0, 0,
+#if BP_TARGET_MINOR >= 3
+    0, 0u,
+#endif
+};
 
 /* demo::window */
 static const int64_t op2_default2[] = {0, 1};
@@ -177,7 +185,11 @@ static const bp_op_def op2_def = {
     {op2_shapes, 2, sizeof(bp_shape_rule)},
     {op2_dtypes, 2, sizeof(bp_result_dtype)},
     op2_accepts, 1u, 0, BP_NO_ARG,
-    &op2_program, fit_names, 0, 0, 0, 0};
+    &op2_program, fit_names, 0, 0, 0, 0,
+#if BP_TARGET_MINOR >= 3
+    0, 0u,
+#endif
+};
 
 /* demo::noise */
 static const bp_arg_def op3_args[] = {
@@ -206,7 +218,11 @@ static const bp_op_def op3_def = {
     {op3_shapes, 1, sizeof(bp_shape_rule)},
     {op3_dtypes, 1, sizeof(bp_result_dtype)},
     op3_accepts, 0u, 0, BP_NO_ARG,
-    &no_program, 0, 0, 0, 0, 0};
+    &no_program, 0, 0, 0, 0, 0,
+#if BP_TARGET_MINOR >= 3
+    0, 0u,
+#endif
+};
 
 /* demo::turn */
 static const bp_arg_def op4_args[] = {
@@ -255,7 +271,11 @@ static const bp_op_def op4_def = {
     {op4_shapes, 1, sizeof(bp_shape_rule)},
     {op4_dtypes, 1, sizeof(bp_result_dtype)},
     op4_accepts, 1u, 0, 0,
-    &op4_program, fit_names, 0, 0, 0, 0};
+    &op4_program, fit_names, 0, 0, 0, 0,
+#if BP_TARGET_MINOR >= 3
+    0, 0u,
+#endif
+};
 
 const bp_op_def* const demo_ops[] = {
     &op0_def, &op1_def, &op2_def, &op3_def, &op4_def,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "backplane/plugin/indexing.hpp"
 #include "kernels/indexing/along_axis.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/lanes.hpp"
@@ -97,7 +98,7 @@ IndexSpace::IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wide
     if (d < before || d >= joint_end) keep(loop.sizes[d], row(loop.indexed)[d] * wider);
   make_offsets();
   for (int32_t i = 0; i < loop.n_indices; ++i) {
-    const bp_loop_index& index = loop.indices[i];
+    const bp_loop_index& index = plugin::index_of(loop, static_cast<int32_t>(i));
     add_offsets(frame, {list.u.tensors[index.axis], row(index.operand) + before, index.size, index.stride * wider});
   }
 }

@@ -3,7 +3,9 @@
  * Pointers that a function of this table receives are borrowed. `data` is whatever `allocate` returned; the host
  * does no arithmetic on it unless the backend is BP_BACKEND_ADDRESSABLE, and carries displacement in byte
  * offsets. Streams are in order. A function may be called from any thread; calls on one stream are serialised by
- * the host, but for `wait`, which may stand beside others. Optional slots may be NULL. */
+ * the host, but for `wait` and `wait_for`, which may stand beside others. Optional slots may be NULL. No function
+ * receives a block or a copy of 0 bytes, and no kernel a tensor whose data is NULL, unless the backend is
+ * BP_BACKEND_HOST_MEMORY. */
 #ifndef BACKPLANE_ABI_BACKEND_H
 #define BACKPLANE_ABI_BACKEND_H
 
@@ -28,12 +30,21 @@ enum {
 typedef struct bp_device_properties {
   bp_header header;
   char name[128];        /* of the device, UTF-8 */
-  uint64_t total_memory; /* bytes */
+  uint64_t total_memory; /* bytes; 0: unknown */
   uint64_t alignment;    /* of byte offsets that kernels take; 0 (any) or a power of two */
   /* Dtypes that the device cannot compute in, as operands or as results; dtypes of later minors count as lacked. Ops
    * that only move elements (BP_OP_MOVES) serve them all the same, where a row takes them. */
   bp_dtype_mask lacks;
   int32_t dl_device_type; /* DLPack's code; kDLExtDev where it has none */
+#if BP_TARGET_MINOR >= 3
+  /* Dtypes that it only holds: it moves and copies them and does not compute in them, and to accumulate is to compute.
+   * Together with `lacks`. */
+  bp_dtype_set only_holds;
+  uint64_t largest_block; /* bytes of one allocation; 0: unknown. The host asks for none that is larger */
+  /* Bytes; 0 (any) or a power of two up to 4096. Copies of the table and of extensions begin at multiples of it and
+   * have multiples of it as sizes, and so do allocations: the host widens a copy or goes through memory of its own. */
+  uint64_t copy_granule;
+#endif
 } bp_device_properties;
 
 typedef struct bp_memory_stats {
@@ -70,7 +81,7 @@ struct bp_backend_def {
 
   /* size > 0. Memory need not be initialised. */
   bp_status(BP_CALL* allocate)(void* context, int32_t ordinal, uint64_t size, void** data);
-  /* The host frees only when the block's tickets have completed. */
+  /* The host frees only when the block's tickets have completed. `size` as it was allocated. */
   bp_status(BP_CALL* deallocate)(void* context, int32_t ordinal, void* data, uint64_t size);
 
   /* The source has been read when copy_from_host returns; the copy itself is in the stream's order.
@@ -113,9 +124,18 @@ struct bp_backend_def {
    * is loaded, and is of `version` or appends to it. NULL: the backend has none such. Pure. */
   const void*(BP_CALL* extension)(void* context, const char* name, uint32_t version);
 #endif
+#if BP_TARGET_MINOR >= 3
+  /* Gives the device up: calls of the device that wait, and those that come, return BP_ERROR_DEVICE_LOST soon, whatever
+   * the device does. Any thread, beside any call; returns without waiting for them. What the device had is gone, but
+   * its memory is not used again before the extension "reset" has ended. */
+  bp_status(BP_CALL* abort)(void* context, int32_t ordinal);
+  /* As `wait`, for at most `timeout` nanoseconds. *done: 1 where the ticket is complete, 0 where the time has ended. */
+  bp_status(BP_CALL* wait_for)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                               int32_t* done);
+#endif
 };
 
-BP_STATIC_ASSERT(sizeof(bp_device_properties) == 160, "bp_device_properties");
+BP_STATIC_ASSERT(sizeof(bp_device_properties) == (BP_TARGET_MINOR >= 3 ? 184 : 160), "bp_device_properties");
 BP_STATIC_ASSERT(sizeof(bp_memory_stats) == 56, "bp_memory_stats");
 BP_STATIC_ASSERT(sizeof(bp_deferred_error) == 536, "bp_deferred_error");
 BP_STATIC_ASSERT(offsetof(bp_backend_def, set_memory_limit) == 184, "bp_backend_def");

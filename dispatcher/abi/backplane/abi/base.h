@@ -14,7 +14,7 @@ extern "C" {
 
 /* Within a major, structs and tables only grow at their end; see `bp_header`. */
 #define BP_ABI_MAJOR 0
-#define BP_ABI_MINOR 2
+#define BP_ABI_MINOR 3
 
 /* The oldest minor of hosts that a plugin is to run on: -DBP_TARGET_MINOR=1, or NEEDS_MINOR of backplane_add_plugin.
  * Slots that came later are hidden then, so that using one is a compile error instead of a refusal at a user's. */
@@ -115,7 +115,10 @@ enum {
   X(INT4, 21)                 \
   X(UINT4, 22)                \
   X(INT2, 23)                 \
-  X(UINT2, 24)
+  X(UINT2, 24)                \
+  X(FLOAT8_E4M3FNUZ, 25)      \
+  X(FLOAT8_E5M2FNUZ, 26)      \
+  X(FLOAT8_E8M0FNU, 27)
 
 typedef uint16_t bp_dtype;
 #define BP_DTYPE_VALUE(constant, number, name, type, bytes, code) BP_##constant = number,
@@ -124,6 +127,10 @@ enum { BP_DTYPES(BP_DTYPE_VALUE) BP_DTYPE_COUNT, BP_DTYPE_NONE = 0xffff };
 #define BP_DTYPE_VALUE(constant, number) BP_##constant = number,
 enum { BP_RESERVED_DTYPES(BP_DTYPE_VALUE) BP_RESERVED_DTYPE_COUNT };
 #undef BP_DTYPE_VALUE
+/* A set of dtypes has 64 bits. A mask holds the first 32 of them: structs of before 0.3 have masks, to which a set was
+ * appended. The reader takes both together. */
+typedef uint64_t bp_dtype_set;
+#define BP_DTYPE_SET_BIT(dtype) ((bp_dtype_set)1u << (dtype))
 typedef uint32_t bp_dtype_mask;
 #define BP_DTYPE_BIT(dtype) ((bp_dtype_mask)1u << (dtype))
 #define BP_MASK_BOOL BP_DTYPE_BIT(BP_BOOL)

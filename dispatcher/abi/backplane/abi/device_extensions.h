@@ -133,7 +133,7 @@ typedef struct bp_extension_capture {
 typedef struct bp_extension_reset {
   bp_header header;
   /* Drops all work, streams, stamps, recordings and blocks of the device, which is as new after it. No other call of
-   * the device is running; the host uses nothing of before, not even to free it. */
+   * the device is running; the host uses nothing of before, not even to free it, but destroys the executables. */
   bp_status(BP_CALL* reset)(void* context, int32_t ordinal);
 } bp_extension_reset;
 

@@ -32,7 +32,17 @@ typedef struct bp_executable bp_executable; /* opaque: the compiler's own */
 typedef struct bp_executable_info {
   bp_header header;
   uint64_t scratch; /* bytes of bp_host::scratch that an execution takes at most; 0: none */
+#if BP_TARGET_MINOR >= 3
+  uint32_t flags; /* BP_EXECUTABLE_* */
+  uint32_t reserved;
+#endif
 } bp_executable_info;
+
+enum {
+  /* A hint. What an execution puts on a stream may run again later over the same memory, as BP_KERNEL_CAPTURABLE says
+   * of a kernel. In a capture the nodes of other executables run one by one. */
+  BP_EXECUTABLE_CAPTURABLE = 1u << 16
+};
 
 typedef struct bp_extension_compiler {
   bp_header header;
@@ -41,7 +51,9 @@ typedef struct bp_extension_compiler {
    * may be NULL): for reports, why node i is left alone: text that lives as long as the plugin; or NULL. */
   bp_status(BP_CALL* partition)(void* context, const bp_host* host, bp_device device, const bp_graph* graph,
                                 uint32_t* regions, uint32_t* n_regions, const char** reasons);
-  /* Of a region as a graph of its own: its inputs are what it reads, its outputs what others read of it. Any thread. */
+  /* Of a region as a graph of its own: its inputs are what it reads, its outputs what others read of it. Constants hold
+   * their contents by now; the host orders each execution behind their writes, and keeps them until its work has ended.
+   * Any thread. */
   bp_status(BP_CALL* compile)(void* context, const bp_host* host, bp_device device, const bp_graph* region,
                               bp_executable_info* info, bp_executable** executable);
   /* A tensor for each input, with the dtype and dims of its value and any strides; a `given` tensor, or one not wanted,
@@ -49,7 +61,8 @@ typedef struct bp_extension_compiler {
    * region, for messages; its `context` is the backend's, `compute` and `loop` are unset. Any number at once. */
   bp_status(BP_CALL* execute)(const bp_frame* frame, bp_executable* executable, const bp_value* inputs,
                               int32_t n_inputs, bp_value* outs, int32_t n_outs);
-  /* No execution is running, and the work of all has ended. */
+  /* No execution is running, the work of all has ended, and no recording replays one. After a reset of the device this
+   * is the only call that may come for an executable of before. */
   void(BP_CALL* destroy)(void* context, bp_executable* executable);
 
   /* Optional from here on. */

@@ -48,6 +48,10 @@ typedef struct bp_loop {
   int32_t joint_first;
   int32_t joint_rank;
 #endif
+#if BP_TARGET_MINOR >= 3
+  uint32_t index_stride; /* bytes from one element of `indices` to the next */
+  uint32_t reserved;
+#endif
 } bp_loop;
 
 /* One form for kernels, fallbacks, transforms and Python. Arguments are borrowed. Each out slot arrives as
@@ -152,7 +156,7 @@ struct bp_host {
 };
 #define BP_NO_OP 0xffffffffu
 
-BP_STATIC_ASSERT(sizeof(bp_loop) == (BP_TARGET_MINOR >= 2 ? 64 : 40), "bp_loop");
+BP_STATIC_ASSERT(sizeof(bp_loop) == (BP_TARGET_MINOR >= 3 ? 72 : BP_TARGET_MINOR >= 2 ? 64 : 40), "bp_loop");
 BP_STATIC_ASSERT(sizeof(bp_op_info) == 32, "bp_op_info");
 BP_STATIC_ASSERT(sizeof(bp_frame) == 80, "bp_frame");
 BP_STATIC_ASSERT(offsetof(bp_host, set_error) == 16, "bp_host");

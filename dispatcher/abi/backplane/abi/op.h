@@ -265,13 +265,18 @@ typedef struct bp_op_def {
   uint64_t reserved;
   void* context; /* of the record's functions: comes back in bp_op_info */
   bp_dtype_fn dtype_fn;
+#if BP_TARGET_MINOR >= 3
+  const bp_dtype_set* accepts_sets; /* as `accepts`, and together with it; NULL: `accepts` says it all */
+  /* With BP_OP_MOVES: a bit per bool argument that, where it is true, makes the op compute: index_put's accumulate. */
+  uint64_t computes_where;
+#endif
 } bp_op_def;
 
 BP_STATIC_ASSERT(sizeof(bp_arg_def) == 32, "bp_arg_def");
 BP_STATIC_ASSERT(sizeof(bp_node) == 16, "bp_node");
 BP_STATIC_ASSERT(sizeof(bp_formula) == 48, "bp_formula");
 BP_STATIC_ASSERT(sizeof(bp_shape_rule) == 32, "bp_shape_rule");
-BP_STATIC_ASSERT(sizeof(bp_op_def) == 208, "bp_op_def");
+BP_STATIC_ASSERT(sizeof(bp_op_def) == (BP_TARGET_MINOR >= 3 ? 224 : 208), "bp_op_def");
 
 #ifdef __cplusplus
 }

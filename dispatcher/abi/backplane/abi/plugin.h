@@ -26,7 +26,11 @@ enum {
   BP_KERNEL_OWN_RESULTS = 1u << 7,
   /* Of an elementwise op: broadcasts on its own. Else the core gives a row without LOOP each tensor in the result's
    * shape. */
-  BP_KERNEL_BROADCASTS = 1u << 8
+  BP_KERNEL_BROADCASTS = 1u << 8,
+  /* Binds each block of memory once: an input never lies in the block that an output lies in, not even beside it; the
+   * host copies it first. With INPLACE, an output that is the very buffer of an input still arrives, and both are then
+   * one binding. */
+  BP_KERNEL_SEPARATE_BLOCKS = 1u << 9
 };
 
 /* A row of the dispatch table: one op on one backend. */
@@ -48,6 +52,9 @@ struct bp_kernel_def {
   const char* file; /* where it is registered, for `explain` */
   uint32_t line;
   uint32_t reserved;
+#if BP_TARGET_MINOR >= 3
+  bp_dtype_set dtype_set; /* compute dtypes that it takes beside those of `dtypes` */
+#endif
 };
 
 /* A functionality key: a reason for which calls are intercepted ("autocast", "profile"). Its place: directly
@@ -91,7 +98,7 @@ typedef struct bp_plugin {
 typedef bp_status(BP_CALL* bp_plugin_query_fn)(uint32_t host_major, uint32_t host_minor, bp_plugin* out);
 #define BP_PLUGIN_QUERY_SYMBOL "bp_plugin_query"
 
-BP_STATIC_ASSERT(sizeof(bp_kernel_def) == 96, "bp_kernel_def");
+BP_STATIC_ASSERT(sizeof(bp_kernel_def) == (BP_TARGET_MINOR >= 3 ? 104 : 96), "bp_kernel_def");
 BP_STATIC_ASSERT(offsetof(bp_key_def, context) == 40, "bp_key_def");
 BP_STATIC_ASSERT(sizeof(bp_plugin) == 64, "bp_plugin");
 

@@ -7,6 +7,7 @@
 //                                                    may_share(out, in), which any number of threads may call
 //   static Partition partition(context, device, graph)
 //   static std::unique_ptr<Executable> compile(host, context, device, region)
+//   static constexpr uint32_t kExecutableFlags       of all of them: BP_EXECUTABLE_*; optional
 #pragma once
 
 #include <algorithm>
@@ -38,6 +39,10 @@ class CompilerExtension {
       std::unique_ptr<Executable> made = Compiler::compile(host, context, device, GraphView(region));
       *executable = reinterpret_cast<bp_executable*>(made.release());
       if (BP_HAS(info, bp_executable_info, scratch)) info->scratch = 0;
+#if BP_TARGET_MINOR >= 3
+      if constexpr (requires { Compiler::kExecutableFlags; })
+        if (BP_HAS(info, bp_executable_info, flags)) info->flags = Compiler::kExecutableFlags;
+#endif
     });
   }
 

@@ -15,6 +15,16 @@
 
 namespace backplane::plugin {
 
+// Element i of loop.indices. A host of before minor 3 does not say how far apart they lie.
+inline const bp_loop_index& index_of(const bp_loop& loop, int32_t i) {
+  size_t stride = sizeof(bp_loop_index);
+#if BP_TARGET_MINOR >= 3
+  if (BP_HAS(&loop, bp_loop, index_stride)) stride = loop.index_stride;
+#endif
+  return *reinterpret_cast<const bp_loop_index*>(reinterpret_cast<const char*>(loop.indices) +
+                                                 static_cast<size_t>(i) * stride);
+}
+
 // `indexed` is the tensor that is read (index), or written once it holds x (index_put); `selected` the one with an
 // element for each that the indices select: the result, or the values. Of a call that selects nothing (count 0) the
 // parts say nothing.
@@ -42,7 +52,7 @@ struct IndexPlan {
       part.selected.push_back(row(selected)[d]);
     }
     for (int32_t i = 0; i < loop.n_indices; ++i) {
-      const bp_loop_index& index = loop.indices[i];
+      const bp_loop_index& index = index_of(loop, i);
       const int64_t* strides = row(index.operand);
       const bp_tensor* tensor = list[static_cast<size_t>(index.axis)];
       indices.push_back(
@@ -70,7 +80,8 @@ struct IndexPlan {
 // positions must be in range.
 inline std::vector<IndexPlan> checks_of_nothing(const bp_loop& loop, std::span<bp_tensor* const> list) {
   std::vector<IndexPlan> checks;
-  for (const bp_loop_index& index : std::span(loop.indices, static_cast<size_t>(loop.n_indices))) {
+  for (int32_t i = 0; i < loop.n_indices; ++i) {
+    const bp_loop_index& index = index_of(loop, i);
     const bp_tensor* tensor = list[static_cast<size_t>(index.axis)];
     if (tensor->nbytes == 0) return {};
     checks.emplace_back(index, tensor);

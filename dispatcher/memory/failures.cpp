@@ -1,0 +1,208 @@
+#include "memory/failures.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string_view>
+
+#include "backplane/error.hpp"
+#include "memory/device.hpp"
+#include "memory/epoch.hpp"
+#include "memory/stream.hpp"
+
+namespace backplane::core {
+namespace {
+
+// Of what streams of all devices know of each other's failures; the innermost lock, held for a lookup.
+StaticLock failures_lock{LockRank::kPool};
+
+std::shared_ptr<Failure> known_failure(const StorageUse& work) {
+  if (!work.stream || work.stream->failed.load(std::memory_order_acquire) == 0) return nullptr;
+  std::lock_guard guard(failures_lock);
+  const auto found = work.stream->failures.find(work.ticket);
+  return found == work.stream->failures.end() ? nullptr : found->second;
+}
+
+bool is_settled(const StorageUse& work) {
+  return !work.stream || work.stream->settled.load(std::memory_order_acquire) >= work.ticket;
+}
+
+void mark(Stream& stream, uint64_t ticket, std::shared_ptr<Failure> failure) {
+  std::lock_guard guard(failures_lock);
+  if (stream.failures.emplace(ticket, std::move(failure)).second) stream.failed.fetch_add(1, std::memory_order_release);
+}
+
+[[noreturn]] void raise(const std::shared_ptr<Failure>& failure) {
+  failure->raised = true;
+  throw Error(failure->code, failure->text);
+}
+
+std::shared_ptr<Failure> new_failure(const Stream& stream, const bp_deferred_error& error) {
+  std::string op = "an earlier op";
+  for (const Work& work : stream.unfinished)
+    if (work.ticket == error.ticket) op = work.op;
+  std::string_view said = error.message;
+  if (said.starts_with(op + ": "))
+    said.remove_prefix(op.size() + 2);  // kernels that run at once name the op themselves
+  auto failure = std::make_shared<Failure>();
+  failure->code = error.code;
+  failure->text = op + " on device " + name_of(*stream.device) + ": " + std::string(said);
+  return failure;
+}
+
+}  // namespace
+
+void collect(Stream& stream) {
+  Device& device = *stream.device;
+  const bp_backend_def& def = device.backend->def;
+  constexpr int kMost = 65536;  // of a backend that never ends its list
+  for (int i = 0; i < kMost; ++i) {
+    bp_deferred_error error{};
+    error.header = BP_HEADER(bp_deferred_error);
+    {
+      CallGuard guard;
+      if (def.deferred_error(def.context, device.ordinal, stream.handle, &error) != BP_OK || error.code == BP_OK)
+        return;
+    }
+    error.message[sizeof error.message - 1] = 0;
+    const std::shared_ptr<Failure> failure = new_failure(stream, error);
+    if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, failure->text);
+    stream.unseen.push_back(failure);
+    // Where the backend cannot tell, it may be any of those that have ended.
+    for (const Work& work : stream.unfinished)
+      if (error.ticket == 0 ? work.ticket <= stream.completed : work.ticket == error.ticket)
+        mark(stream, work.ticket, failure);
+  }
+}
+
+namespace {
+
+// False: what it read is not known to have succeeded or failed.
+bool finish(Stream& stream, const Work& work) {
+  std::shared_ptr<Failure> cause;
+  for (const StorageUse& read : work.read) {
+    if (!is_settled(read)) return false;
+    if (!cause) cause = known_failure(read);
+  }
+  if (cause) mark(stream, work.ticket, cause);
+  stream.settled.store(work.ticket, std::memory_order_release);
+  return true;
+}
+
+// What a stream's work has read on the same device has ended where that work has. True: that was news.
+bool note_ended(Stream& stream) {
+  bool news = false;
+  for (const Work& work : stream.unfinished) {
+    if (work.ticket > stream.completed) break;
+    for (const StorageUse& read : work.read) {
+      if (read.stream->device != stream.device || read.stream->completed >= read.ticket) continue;
+      read.stream->completed = read.ticket;
+      news = true;
+    }
+  }
+  return news;
+}
+
+void note_all_ended(Device& device) {
+  for (bool news = true; news;) {
+    news = false;
+    for (const auto& stream : device.streams) news |= note_ended(*stream);
+  }
+}
+
+// What keeps the outcome of a piece of work open: work on streams of other devices, which has ended.
+std::vector<StorageUse> open_elsewhere(Device& device) {
+  std::vector<StorageUse> found;
+  for (const auto& stream : device.streams)
+    for (const Work& work : stream->unfinished) {
+      if (work.ticket > stream->completed) break;
+      for (const StorageUse& read : work.read)
+        if (read.stream->device != &device && !is_settled(read)) note_latest(found, read);
+    }
+  return found;
+}
+
+}  // namespace
+
+void depend_on(Work& work, const StorageUse& write) {
+  if (!write.stream) return;
+  if (const std::shared_ptr<Failure> failure = known_failure(write)) raise(failure);
+  const auto same = [&](const StorageUse& known) {
+    return known.stream == write.stream && known.ticket == write.ticket;
+  };
+  if (!is_settled(write) && std::none_of(work.read.begin(), work.read.end(), same)) work.read.push_back(write);
+}
+
+void depend_on(Work& work, const bp_storage& read) { depend_on(work, read.uses.write()); }
+
+void settle(Device& device) {
+  for (bool more = true; more;) {
+    more = false;
+    note_all_ended(device);
+    for (const auto& stream : device.streams) {
+      auto& open = stream->unfinished;
+      if (open.empty() || open.front().ticket > stream->completed) continue;
+      if (stream->busy) continue;  // a call has it: nothing is asked meanwhile
+      if (stream->collected < stream->completed) {
+        const uint64_t completed = stream->completed;
+        collect(*stream);
+        stream->collected = completed;
+      }
+      while (!open.empty() && open.front().ticket <= stream->completed && finish(*stream, open.front())) {
+        open.pop_front();
+        more = true;
+      }
+    }
+  }
+}
+
+std::shared_ptr<const Failure> failure_of(const StorageUse& work) {
+  if (!work.stream) return nullptr;
+  constexpr int kMostRounds = 4096;  // over the streams and devices that the work has come through
+  Device& device = *work.stream->device;
+  for (int i = 0; i < kMostRounds && !is_settled(work); ++i) {
+    std::vector<StorageUse> elsewhere;
+    {
+      std::lock_guard lock(device.lock);
+      if (work.stream->retired) return nullptr;
+      for (size_t s = 0; s < device.streams.size(); ++s) await_turn(*device.streams[s]);
+      work.stream->completed = std::max(work.stream->completed, work.ticket);
+      settle(device);
+      if (!is_settled(work)) elsewhere = open_elsewhere(device);
+    }
+    for (const StorageUse& read : elsewhere) failure_of(read);
+  }
+  return known_failure(work);
+}
+
+void check_written(const bp_storage& storage) {
+  StorageUse write;
+  {
+    std::lock_guard lock(storage.device->lock);
+    write = storage.uses.write();
+  }
+  if (!write.stream || write.stream->capture) return;
+  failure_of(write);
+  if (const std::shared_ptr<Failure> failure = known_failure(write)) raise(failure);
+}
+
+void forget_work_of(const Device& closing) {
+  for (uint32_t i = 0; i < backend_count(); ++i)
+    for (const auto& device : backend_at(i).devices) {
+      if (device.get() == &closing) continue;
+      std::lock_guard lock(device->lock);
+      settle(*device);
+      for (const auto& stream : device->streams)
+        for (Work& work : stream->unfinished)
+          std::erase_if(work.read, [&](const StorageUse& read) { return read.stream->device == &closing; });
+    }
+}
+
+void throw_unseen(Stream& stream) {
+  while (!stream.unseen.empty()) {
+    const std::shared_ptr<Failure> failure = stream.unseen.front();
+    stream.unseen.pop_front();
+    if (!failure->raised) raise(failure);
+  }
+}
+
+}  // namespace backplane::core

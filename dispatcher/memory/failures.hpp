@@ -1,0 +1,54 @@
+// Errors follow data: a piece of work that failed marks what it wrote, and what is computed from that.
+//
+// The host hears of a failure late. So a stream keeps, for each piece of work whose outcome is not known, what it read
+// as tickets; when work has ended, its outcome follows from the backend's errors and from the outcomes of what it read.
+// A storage is marked where the ticket of its last write has failed: who overwrites all of it clears the mark, who
+// overwrites a part reads the rest. All is of asynchronous devices, and costs the others nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/abi/base.h"
+#include "memory/storage_uses.hpp"
+
+struct bp_storage;
+
+namespace backplane::core {
+
+struct Device;
+
+// The first cause, shared by all that it reaches.
+struct Failure {
+  bp_status code;
+  std::string text;                 // with the op's name and the device's
+  std::atomic<bool> raised{false};  // somebody has seen it
+};
+
+// A piece of work on a stream whose outcome is not known yet.
+struct Work {
+  uint64_t ticket;
+  const char* op;
+  std::vector<StorageUse> read;  // writes that it depends on, as far as their outcomes were not known
+};
+
+// Under the device's lock: what `reads` were written by joins `work`. Throws where one is known to have failed.
+void depend_on(Work& work, const bp_storage& read);
+void depend_on(Work& work, const StorageUse& write);
+// Under the device's lock: takes the errors that the backend has of a stream's work.
+void collect(Stream& stream);
+// Under the device's lock: the outcomes of what has ended on its streams, as far as they can be known.
+void settle(Device& device);
+// Takes no lock of its caller's: of a piece of work that has ended. nullptr: it has not failed.
+std::shared_ptr<const Failure> failure_of(const StorageUse& work);
+// Throws where what a storage holds, whose last write has ended, was not written as it should have been.
+void check_written(const bp_storage& storage);
+// Of a device whose work has ended and whose streams end: nobody asks them for outcomes any more.
+void forget_work_of(const Device& closing);
+// Under the device's lock: throws the stream's oldest error that nobody has seen.
+void throw_unseen(Stream& stream);
+
+}  // namespace backplane::core

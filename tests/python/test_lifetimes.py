@@ -1,0 +1,165 @@
+"""What queued work needs lives until the work has ended: executables and constants of models that are gone, memory of a lost device. After
+a reset, what was compiled is compiled anew."""
+
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import backplane as bp
+import numpy as np
+import pytest
+
+UNKIND = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent")) / "tests" / "unkind" / "files" / "unkind.so"
+
+
+def compiled_steps(x):
+    return bp.sum(bp.sort(x @ x + bp.ones((x.shape[0], 1), device=x.device)) * 2)
+
+
+@pytest.mark.parametrize("device", ["vulkan", "cuda", "sim", "simh"])
+def test_a_compiled_function_runs_after_a_reset(simulator, device):
+    function = bp.compile(compiled_steps)
+
+    def result():
+        return function(bp.ones((4, 4), device=device)).item()
+
+    expected = result()
+    for _ in range(2):
+        bp.device(device).reset()
+        assert result() == expected
+
+
+@pytest.mark.parametrize("device", ["vulkan", "cuda", "sim", "simh"])
+def test_a_constant_of_before_a_reset_is_lost_and_said_to_be(simulator, device):
+    weight = bp.full((3,), 2.0, device=device)
+    function = bp.compile(lambda x: bp.sin(x) * weight + 1)
+    function(bp.ones(3, device=device)).numpy()
+    bp.device(device).reset()
+    for _ in range(2):
+        with pytest.raises(bp.DeviceLostError, match="made before the device was reset"):
+            function(bp.ones(3, device=device)).numpy()
+
+
+@pytest.mark.parametrize("device", ["vulkan", "cuda"])
+def test_an_executable_outlives_its_function_while_its_work_is_queued(device):
+    x = bp.ones((64, 64), device=device)
+    results = []
+    for i in range(20):
+        function = bp.compile(lambda x, i=i: bp.sin(x) * i + bp.cos(x))
+        results.append(function(x))
+        del function
+        gc.collect()
+    for i, result in enumerate(results):
+        np.testing.assert_allclose(result.numpy(), np.sin(1.0) * i + np.cos(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["cuda", "sim", "simh"])
+def test_a_captured_compiled_call_replays_after_its_function_is_gone(simulator, device):
+    x = bp.full((8,), 2.0, device=device)
+    weight = bp.full((8,), 3.0, device=device)
+    function = bp.compile(lambda x: bp.sin(x) * weight + 1)
+    with bp.capture(device) as recording:
+        y = function(x)
+    del function, weight
+    gc.collect()
+    others = [bp.full((8,), 9.0, device=device) for _ in range(16)]
+    recording.replay()
+    np.testing.assert_allclose(y.numpy(), np.sin(2.0) * 3 + 1, rtol=1e-6)
+    del others
+
+
+@pytest.mark.parametrize("device", ["cuda", "sim", "simh"])
+def test_what_is_compiled_in_a_capture_is_right_outside_of_it(simulator, device):
+    """Constants are folded, and made row-major, when the first call comes: that work runs, and is not recorded."""
+    table = bp.asarray(np.arange(6.0, dtype="float32").reshape(2, 3), device=device)
+    function = bp.compile(lambda x: x @ (table.T + 1))
+    x = bp.ones((1, 3), device=device)
+    with bp.capture(device) as recording:
+        y = function(x)
+    np.testing.assert_array_equal(function(x).numpy(), [[6, 15]])
+    recording.replay()
+    np.testing.assert_array_equal(y.numpy(), [[6, 15]])
+
+
+HUNG = """
+import threading, time
+import backplane as bp
+bp.load_plugin({plugin!r})
+device, beside = bp.device({device!r}), {device!r} + ":1"
+other, tensor = bp.ones(4, device=beside), bp.ones(4, device=device)
+bp.synchronize(beside)
+bp.synchronize(device)
+function = bp.compile(lambda x: bp.sum(bp.sort(x) * 2))
+device.set_wait_timeout(1.0)
+raised, went_on = [], []
+def wait():
+    try:
+        (tensor + 1).numpy()
+    except bp.DeviceLostError as error:
+        raised.append(str(error))
+threads = [threading.Thread(target=wait) for _ in range(4)]
+begin = time.perf_counter()
+for thread in threads: thread.start()
+time.sleep(0.3)  # the queue hangs at the next piece of work, which is theirs
+while any(thread.is_alive() for thread in threads):
+    went_on.append((other + 1).numpy().sum() == 8)
+    assert time.perf_counter() - begin < 30
+for thread in threads: thread.join()
+assert len(raised) == 4, raised
+assert any("has not ended within 1.0 s" in text for text in raised), raised
+assert went_on and all(went_on)
+device.reset()
+assert function(bp.ones(4, device=device)).item() == 8
+assert (other + 1).numpy().sum() == 8
+print("done")
+"""
+
+
+@pytest.mark.parametrize("device", ["unkind", "unkindh"])
+def test_a_hung_queue_raises_in_all_waiting_threads_and_is_reset(device):
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    program = HUNG.format(plugin=str(UNKIND), device=device)
+    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | {"BACKPLANE_UNKIND": "hang=2"}, capture_output=True,
+                         text=True, timeout=120)
+    assert ran.returncode == 0 and ran.stdout.strip() == "done", ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("device", ["sim", "simh"])
+def test_tensors_dropped_and_made_beside_resets(simulator, device):
+    """They end in any state of the device, and resets of several threads are one after the other or one."""
+    failures = []
+
+    def use():
+        for _ in range(40):
+            try:
+                x = bp.ones(100, device=device) + 1
+                y = x * 2
+                del x
+                y.numpy()
+            except bp.DeviceLostError:
+                pass
+            except BaseException as error:  # noqa: BLE001
+                failures.append(error)
+
+    def reset():
+        for _ in range(10):
+            bp.device(device).reset()
+
+    threads = [threading.Thread(target=use) for _ in range(3)] + [threading.Thread(target=reset) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    bp.device(device).reset()
+    assert (bp.ones(3, device=device) + 1).numpy().sum() == 6
+
+
+def test_a_timeout_must_be_a_time():
+    with pytest.raises(ValueError, match="set_wait_timeout: argument seconds: found -1"):
+        bp.device("cpu").set_wait_timeout(-1)
+    bp.device("cpu").set_wait_timeout(None)
