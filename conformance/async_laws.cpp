@@ -59,9 +59,9 @@ bool ends_in(int seconds, std::function<void()> task) {
   return true;
 }
 
-HeldStream::HeldStream(const backplane::Stream& stream) {
-  stream.on_complete([state = state_] {
-    for (int i = 0; i < 1000 && !state->go; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+HeldStream::HeldStream(const backplane::Stream& stream, int seconds) {
+  stream.on_complete([state = state_, seconds] {
+    for (int i = 0; i < 1000 * seconds && !state->go; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     state->timed_out = !state->go;
   });
 }

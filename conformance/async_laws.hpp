@@ -27,11 +27,11 @@ void expect_all(const Tensor& tensor, float expected, const char* what);
 // holds with it.
 bool ends_in(int seconds, std::function<void()> task);
 
-// The stream's work behind this does not run until `release`, or for a second at most: a device that cannot go on
+// The stream's work behind this does not run until `release`, or for some seconds at most: a device that cannot go on
 // beside it is slow and not stuck. For devices with the extension "callbacks".
 class HeldStream {
  public:
-  explicit HeldStream(const backplane::Stream& stream);
+  explicit HeldStream(const backplane::Stream& stream, int seconds = 1);
   ~HeldStream() { release(); }
   HeldStream(const HeldStream&) = delete;
   void release() { state_->go = true; }

@@ -2,6 +2,8 @@
 //
 // Each law goes through the public functions, as a program does, so that the host's bookkeeping is tried with the
 // device's. A device without streams has nothing that runs late.
+#include <utility>
+
 #include "subject.hpp"
 #include "table.hpp"
 
@@ -13,7 +15,9 @@ void run_async(const Subject& subject, const std::vector<Entry>&, const Options&
   Laws laws;
   add_memory_order_laws(table, laws);
   add_waiting_laws(table, laws);
-  run_laws(laws, options, progress, outcomes);
+  add_work_laws(table, laws);
+  add_loss_laws(table, laws);
+  run_laws(std::move(laws), options, progress, outcomes);
 }
 
 }  // namespace backplane::conformance

@@ -45,26 +45,26 @@ class Pinned {
 };
 
 void pinned_memory_is_copied_in_order(const Table& table, const bp_extension_pinned& pinned) {
-  constexpr uint64_t kSize = 8192, kUnit = 512;
+  const uint64_t unit = table.whole(512), size = 16 * unit;
   LongWork work(table);
-  Block x(table, kSize), y(table, kSize);
-  Pinned source(table, pinned, kSize), result(table, pinned, kSize);
+  Block x(table, size), y(table, size);
+  Pinned source(table, pinned, size), result(table, pinned, size);
   Stream stream(table);
   for (unsigned round = 1; round < 4; ++round) {
-    const Bytes bytes = pattern(kSize, round);
+    const Bytes bytes = pattern(size, round);
     source.set(bytes);
-    result.set(Bytes(kSize, 0xee));
-    x.put(stream, Bytes(kSize, 0));
+    result.set(Bytes(size, 0xee));
+    x.put(stream, Bytes(size, 0));
     work.put_on(stream);
-    source.put(stream, x, 2 * kUnit, kUnit, 3 * kUnit);
-    y.copy_from(stream, x, 0, 0, kSize);
-    result.get(stream, y, kUnit, 5 * kUnit, 4 * kUnit);
+    source.put(stream, x, 2 * unit, unit, 3 * unit);
+    y.copy_from(stream, x, 0, 0, size);
+    result.get(stream, y, unit, 5 * unit, 4 * unit);
     stream.wait();
-    Bytes expected(kSize, 0);
-    std::copy_n(bytes.begin() + kUnit, 3 * kUnit, expected.begin() + 2 * kUnit);
-    expect_bytes(y.get(stream, 0, kSize), expected, "pinned.copy_from_host to an offset, behind other work");
-    Bytes seen(kSize, 0xee);
-    std::copy_n(expected.begin() + kUnit, 4 * kUnit, seen.begin() + 5 * kUnit);
+    Bytes expected(size, 0);
+    std::copy_n(bytes.data() + unit, 3 * unit, expected.data() + 2 * unit);
+    expect_bytes(y.get(stream, 0, size), expected, "pinned.copy_from_host to an offset, behind other work");
+    Bytes seen(size, 0xee);
+    std::copy_n(expected.data() + unit, 4 * unit, seen.data() + 5 * unit);
     expect_bytes(result.held(), seen, "pinned.copy_to_host from an offset, behind other work");
   }
   source.free();
@@ -103,18 +103,18 @@ void kinds_serve_copies(const Table& table, const bp_extension_memory& memory) {
   const std::vector<std::string> kinds = kinds_of(table, memory);
   BP_CHECK(std::set<std::string>(kinds.begin(), kinds.end()).size() == kinds.size(), DATA,
            "memory.kind: a name comes twice");
-  constexpr uint64_t kSize = 1000;
+  const uint64_t size = table.whole(1000);
   for (const std::string& kind : kinds) {
     std::vector<std::unique_ptr<Block>> blocks;
     for (const uint64_t alignment : {64, 256, 4096, 65536, 256})
-      blocks.push_back(of_kind(table, memory, kind, kSize, alignment));
-    Block usual(table, kSize);
+      blocks.push_back(of_kind(table, memory, kind, size, alignment));
+    Block usual(table, size);
     Stream stream(table);
-    for (unsigned i = 0; i < blocks.size(); ++i) blocks[i]->put(stream, pattern(kSize, i));
+    for (unsigned i = 0; i < blocks.size(); ++i) blocks[i]->put(stream, pattern(size, i));
     for (unsigned i = 0; i < blocks.size(); ++i) {
-      usual.copy_from(stream, *blocks[i], 0, 0, kSize);
-      blocks[i]->copy_from(stream, usual, 0, 0, kSize);
-      expect_bytes(blocks[i]->get(stream, 0, kSize), pattern(kSize, i), "a block of memory.allocate");
+      usual.copy_from(stream, *blocks[i], 0, 0, size);
+      blocks[i]->copy_from(stream, usual, 0, 0, size);
+      expect_bytes(blocks[i]->get(stream, 0, size), pattern(size, i), "a block of memory.allocate");
     }
     stream.wait();
   }

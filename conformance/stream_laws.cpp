@@ -1,6 +1,7 @@
 // Laws of the extensions about streams: streams of a priority and those of others, time, callbacks, peers.
 //
 // An order is tried behind work that takes a while, and behind a callback that sleeps: what comes too early is seen.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <set>
@@ -231,25 +232,25 @@ void strangers_are_no_peers(const Table& table, const bp_extension_peer& peer) {
 }
 
 void peers_copy_in_order(const Table& table, const bp_extension_peer& peer, const Peer& other) {
-  constexpr uint64_t kSize = 4096, kUnit = 256;
   const Table there(other.device);
+  const uint64_t unit = std::max(table.whole(256), there.whole(256)), size = 16 * unit;
   LongWork work(there);
-  Block source(there, kSize), target(table, kSize);
+  Block source(there, size), target(table, size);
   Stream from(there), to(table);
   for (unsigned round = 1; round < 4; ++round) {
-    Bytes expected(kSize, 0);
-    const Bytes bytes = pattern(kSize, round);
-    std::copy_n(bytes.begin() + 2 * kUnit, kUnit, expected.begin() + kUnit);
-    source.put(from, Bytes(kSize, 1));
-    target.put(to, Bytes(kSize, 0));
+    Bytes expected(size, 0);
+    const Bytes bytes = pattern(size, round);
+    std::copy_n(bytes.data() + 2 * unit, unit, expected.data() + unit);
+    source.put(from, Bytes(size, 1));
+    target.put(to, Bytes(size, 0));
     work.put_on(from);
     source.put(from, bytes);
     const uint64_t ticket = from.flush();
     table.call("peer.stream_wait", peer, &bp_extension_peer::stream_wait, to.handle(), other.backend.c_str(),
                other.device.ordinal, from.handle(), ticket);
-    table.call("peer.copy", peer, &bp_extension_peer::copy, to.handle(), to.next(), target.data(), kUnit,
-               other.backend.c_str(), other.device.ordinal, source.data(), 2 * kUnit, kUnit);
-    expect_bytes(target.get(to, 0, kSize), expected, "peer.copy behind peer.stream_wait");
+    table.call("peer.copy", peer, &bp_extension_peer::copy, to.handle(), to.next(), target.data(), unit,
+               other.backend.c_str(), other.device.ordinal, source.data(), 2 * unit, unit);
+    expect_bytes(target.get(to, 0, size), expected, "peer.copy behind peer.stream_wait");
     to.wait();
     from.wait();
   }

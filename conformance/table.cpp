@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backplane/checked.hpp"
+#include "backplane/device.hpp"
 
 namespace backplane::conformance {
 
@@ -20,7 +21,22 @@ void expect_bytes(const Bytes& found, const Bytes& expected, const char* what) {
     detail::fail(BP_ERROR_DATA, what, ": byte ", a - found.begin(), " is ", int{*a}, ", expected ", int{*b});
 }
 
-Table::Table(bp_device device) : device_(device), def_(backend_table(device)) {}
+namespace {
+
+bp_device_properties properties_of(bp_device device) {
+  for (const DeviceInfo& one : devices())
+    if (one.device.backend == device.backend && one.device.ordinal == device.ordinal) return one.properties;
+  return {};
+}
+
+}  // namespace
+
+Table::Table(bp_device device) : device_(device), def_(backend_table(device)), properties_(properties_of(device)) {}
+
+uint64_t Table::whole(uint64_t size) const {
+  const uint64_t granule = std::max<uint64_t>(properties_.copy_granule, 1);
+  return (size + granule - 1) / granule * granule;
+}
 
 void Table::check(const char* step, bp_status found) const {
   if (found != BP_OK) detail::fail(found, step, " failed with status ", found, ": \"", last_error(), "\"");
@@ -83,7 +99,8 @@ uint64_t Stream::completed() const {
   return ticket;
 }
 
-Block::Block(const Table& table, uint64_t size) : table_(table) {
+Block::Block(const Table& table, uint64_t least) : table_(table) {
+  const uint64_t size = table.whole(least);
   table.call("allocate", &bp_backend_def::allocate, size, &data_);
   BP_CHECK(data_, DEVICE, "allocate of ", size, " bytes gave BP_OK and NULL; expected memory, or BP_ERROR_MEMORY");
   free_ = [&table, size](void* data) { return table.status(&bp_backend_def::deallocate, data, size); };

@@ -30,6 +30,9 @@ class Table {
   bool addressable() const { return (def_.flags & BP_BACKEND_ADDRESSABLE) != 0; }
   const bp_backend_def& def() const { return def_; }
   int32_t ordinal() const { return device_.ordinal; }
+  const bp_device_properties& properties() const { return properties_; }
+  // Bytes rounded up to what the device copies at once (copy_granule).
+  uint64_t whole(uint64_t size) const;
 
   // nullptr: not offered. Extensions of streams count as such only where there are streams.
   template <class Struct>
@@ -63,6 +66,7 @@ class Table {
 
   bp_device device_;
   const bp_backend_def& def_;
+  bp_device_properties properties_;
 };
 
 // Throws where there is none.
@@ -90,6 +94,7 @@ class Stream {
   uint64_t ticket_ = 0;
 };
 
+// Copies begin and end at whole granules of the device: see Table::whole.
 class Block {
  public:
   using Free = std::function<bp_status(void*)>;
@@ -142,8 +147,8 @@ void add_law(Laws& laws, const char* extension, const char* check, const Struct*
   laws.push_back({std::string("(device) ") + extension, check, {}});
   if (offered) laws.back().holds = [=] { holds(*offered); };
 }
-// Tries each; a law that throws has failed.
-void run_laws(const Laws& laws, const Options& options, const Progress& progress, std::vector<Outcome>& outcomes);
+// Tries each whose row the options choose; a law that throws has failed.
+void run_laws(Laws laws, const Options& options, const Progress& progress, std::vector<Outcome>& outcomes);
 void add_stream_laws(const Table& table, Laws& laws);  // streams, time, callbacks, peer
 void add_memory_laws(const Table& table, Laws& laws);  // pinned, memory
 void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws);
@@ -152,5 +157,7 @@ void add_recording_laws(const Table& table, Laws& laws);  // features, capture, 
 // Of mode async: through the host, whose bookkeeping they try together with the device's.
 void add_memory_order_laws(const Table& table, Laws& laws);  // memory that is used again, by several streams
 void add_waiting_laws(const Table& table, Laws& laws);       // what may go on while somebody waits
+void add_work_laws(const Table& table, Laws& laws);          // errors that come late, executables, constants
+void add_loss_laws(const Table& table, Laws& laws);          // resets; the last of all
 
 }  // namespace backplane::conformance

@@ -67,13 +67,18 @@ void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { as_stream(st
 void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = as_stream(stream).completed(); }
 
 // The host has flushed the ticket; for who has not, waiting does, since nobody else would.
-bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
+bp_status wait_for(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket, uint64_t timeout, int32_t* done) {
   as_stream(stream).flush(ticket);
-  as_stream(stream).wait_ticket(ticket);
-  const auto fault = as_stream(stream).fault(false);
+  *done = as_stream(stream).wait_ticket(ticket, timeout);
+  const auto fault = *done ? as_stream(stream).fault(false) : std::nullopt;
   if (!fault) return BP_OK;
   backend.host()->set_error(BP_ERROR_DATA, message_of(*fault).c_str());
   return BP_ERROR_DATA;
+}
+
+bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  int32_t done = 0;
+  return wait_for(backend, ordinal, stream, ticket, UINT64_MAX, &done);
 }
 
 void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
@@ -143,6 +148,7 @@ bp_backend_def Backend::table() {
   def.memory_stats = plugin::backend_slot<memory_stats>;
   def.native = plugin::backend_slot<native>;
   def.extension = find_extension;
+  def.wait_for = plugin::backend_slot<wait_for>;
   return def;
 }
 

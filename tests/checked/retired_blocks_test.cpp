@@ -41,7 +41,8 @@ struct Change {
   std::function<void(core::Device&)> make, undo;
 };
 const Change kChanges[] = {
-    {"lost", [](core::Device& d) { d.lost = true; }, [](core::Device& d) { d.lost = false; }},
+    {"lost", [](core::Device& d) { d.state = core::DeviceState::kLost; },
+     [](core::Device& d) { d.state = core::DeviceState::kReady; }},
     {"reset", [](core::Device& d) { ++d.generation; }, [](core::Device&) {}},
     {"withdrawn", [](core::Device& d) { d.backend->withdrawn = true; },
      [](core::Device& d) { d.backend->withdrawn = false; }},

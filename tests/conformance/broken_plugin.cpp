@@ -82,9 +82,9 @@ bp_status copy_to_start(void* context, int32_t ordinal, bp_stream* stream, uint6
   return right.copy(context, ordinal, stream, ticket, dst, 0, src, src_offset, size);
 }
 
-bp_status no_memory_stated(void* context, int32_t ordinal, bp_device_properties* out) {
+bp_status no_name(void* context, int32_t ordinal, bp_device_properties* out) {
   const bp_status status = right.properties(context, ordinal, out);
-  out->total_memory = 0;
+  out->name[0] = 0;
   return status;
 }
 bp_status name_of_bytes(void* context, int32_t ordinal, bp_device_properties* out) {
@@ -134,7 +134,7 @@ bp_status promises_memory(void* context, int32_t ordinal, uint64_t size, void** 
 }
 
 const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults = {
-    {"no_memory_stated", [](bp_backend_def& def) { def.properties = no_memory_stated; }},
+    {"no_name", [](bp_backend_def& def) { def.properties = no_name; }},
     {"name_of_bytes", [](bp_backend_def& def) { def.properties = name_of_bytes; }},
     {"short_blocks", [](bp_backend_def& def) { def.allocate = short_blocks; }},
     {"narrow_offset", [](bp_backend_def& def) { def.copy_from_host = narrow_offset; }},

@@ -29,13 +29,17 @@ VkSemaphore make_timeline(VkDevice device) {
   return semaphore;
 }
 
-void wait_timeline(VkDevice device, VkSemaphore semaphore, uint64_t value) {
+// False: the time, in nanoseconds, has ended.
+bool wait_timeline(VkDevice device, VkSemaphore semaphore, uint64_t value, uint64_t timeout = UINT64_MAX) {
   VkSemaphoreWaitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore;
   info.pValues = &value;
-  check(vkWaitSemaphores(device, &info, UINT64_MAX), "vkWaitSemaphores");
+  const VkResult result = vkWaitSemaphores(device, &info, timeout);
+  if (result == VK_TIMEOUT) return false;
+  check(result, "vkWaitSemaphores");
+  return true;
 }
 
 uint64_t value_of(VkDevice device, VkSemaphore semaphore) {
@@ -303,13 +307,13 @@ uint64_t Stream::completed() const {
   return done_.ticket;
 }
 
-void Stream::wait_ticket(uint64_t ticket) const {
+bool Stream::wait_ticket(uint64_t ticket, uint64_t timeout) const {
   uint64_t batch = 0;
   {
     std::lock_guard lock(mutex_);
     batch = batch_of(ticket);
   }
-  wait_batch(batch);
+  return wait_timeline(device_.handle(), batches_, batch, timeout);
 }
 
 void Stream::wait_batch(uint64_t batch) const { wait_timeline(device_.handle(), batches_, batch); }

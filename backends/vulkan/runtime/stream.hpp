@@ -66,7 +66,8 @@ class Stream {
 
   // Any thread.
   uint64_t completed() const;
-  void wait_ticket(uint64_t ticket) const;
+  // At most for `timeout` nanoseconds. False: it has not ended by then.
+  bool wait_ticket(uint64_t ticket, uint64_t timeout = UINT64_MAX) const;
 
  private:
   struct Batch {

@@ -59,7 +59,7 @@ FAULTS = {
     "null_memory": ("(device)", "(device)", "out of memory", "BP_OK"),
     "narrow_offset": ("(device)", "(device)", "large blocks", "at offset"),
     "copy_offset": ("(device)", "(device)", "offsets", "copy from an offset"),
-    "no_memory_stated": ("(device)", "(device)", "properties", "total_memory is 0"),
+    "no_name": ("(device)", "(device)", "properties", "the name is empty"),
     "short_blocks": ("(device)", "(device)", "blocks", "lie outside a block of"),
     "reads_late": ("(device)", "(device)", "copy_from_host", "whose source changed after it returned"),
     "promises_memory": ("(device)", "(device)", "a tensor too large", "a tensor of 2.50 bytes was made", "stress"),
@@ -148,8 +148,8 @@ def test_what_was_found_before_a_signal_is_said(tmp_path, monkeypatch):
     if SANITIZED:
         pytest.skip("the sanitizer handles the signals")
     monkeypatch.setenv("BROKEN_KERNEL", "segfault")
-    done, _ = conformance(tmp_path, "no_memory_stated", "*", "test", "--short")
-    said = done.stderr.find("FAIL (device), properties, sample 0, -: properties: total_memory is 0")
+    done, _ = conformance(tmp_path, "no_name", "*", "test", "--short")
+    said = done.stderr.find("FAIL (device), properties, sample 0, -: properties: the name is empty")
     assert 0 <= said < done.stderr.find("ended by SIGSEGV in bp::negative"), done.stderr
 
 

@@ -28,13 +28,17 @@ Op draw_op(std::mt19937_64& random) {
 std::string draw_plan(std::mt19937_64& random) {
   std::string plan = "seed=" + std::to_string(random() % 1000000);
   if (random() % 8 == 0) plan += ",pace=eager";
-  switch (random() % 8) {
+  switch (random() % 10) {
     case 0:
       return plan + ",oom=" + std::to_string(random() % 6);
     case 1:
       return plan + ",oom_every=" + std::to_string(2 + random() % 4);
     case 2:
       return plan + ",lose=" + std::to_string(random() % 60);
+    case 3:
+      return plan + ",fail=" + std::to_string(random() % 60);
+    case 4:  // waits take the time that a device has, so fewer
+      return random() % 4 ? plan : plan + ",hang=" + std::to_string(random() % 60);
     default:
       return plan;
   }
@@ -71,9 +75,6 @@ Program make_program(uint64_t seed) {
     made.steps.push_back({i < 3 ? Op::kMake : draw_op(random), below(made.lanes), below(kRegisters), below(kRegisters),
                           below(kRegisters), static_cast<uint8_t>(random() % 4 == 0), below(kStreams), below(kDevices),
                           below(kStreams), below(kEvents), static_cast<int32_t>(random() % 100)});
-  // A device that is lost takes the copies from it along, whose values nobody has then.
-  if (made.plan.find("lose") != std::string::npos)
-    for (Step& step : made.steps) step.device = step.other_device = 0;
   return made;
 }
 

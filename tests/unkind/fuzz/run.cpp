@@ -23,6 +23,8 @@ namespace {
 using namespace backplane;
 using Numbers = std::vector<int32_t>;
 
+constexpr double kHangSeconds = 0.05;  // after which a device that hangs is lost
+
 struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -67,18 +69,22 @@ class Lane {
   }
 
  private:
-  // A device that has no memory refuses the call, and one that is lost all of them.
+  bool planned(const char* fault) const { return program_.plan.find(fault) != std::string::npos; }
+  // A device that has no memory refuses the call, and one that is lost all of them. What work that failed has written
+  // is refused wherever it is used, on other devices too.
   template <class F>
   bool guarded(F f) {
     try {
       f();
       return true;
     } catch (const Error& error) {
-      if (error.code() == BP_ERROR_DEVICE_LOST) {
+      const bool loses = planned("lose") || planned("hang");
+      if (error.code() == BP_ERROR_DEVICE_LOST && loses) {
         recover();
         return false;
       }
-      if (error.code() == BP_ERROR_MEMORY && program_.plan.find("oom") != std::string::npos) return false;
+      if (error.code() == BP_ERROR_DATA && (loses || planned("fail"))) return false;
+      if (error.code() == BP_ERROR_MEMORY && planned("oom")) return false;
       throw;
     }
   }
@@ -350,6 +356,8 @@ void begin(const Program& program, const unkind_extension& unkind, void* context
     } catch (const Error&) {
       reset_device(device);
     }
+    set_wait_timeout(device,
+                     program.plan.find("hang") == std::string::npos ? std::nullopt : std::optional(kHangSeconds));
   }
   if (unkind.plan(context, program.plan.c_str()) != BP_OK) throw Wrong("the plan was refused: " + program.plan);
 }
