@@ -1,6 +1,6 @@
 // Laws of work that outlives what asked for it: mode async. Errors that come late reach whoever reads what was to be
 // written; executables and constants stay until the work that uses them has ended.
-#include <optional>
+#include <memory>
 
 #include "async_laws.hpp"
 #include "backplane/device.hpp"
@@ -9,16 +9,16 @@
 namespace backplane::conformance {
 namespace {
 
-constexpr int64_t kCount = 1 << 16;
-constexpr int kDepth = 8;  // of work that the device has not come to
+constexpr int64_t kElements = 1 << 16;
+constexpr int kSteps = 8;  // of work that the device has not come to
 
 Tensor ones(int64_t count, bp_device device) {
   return floats(std::vector<float>(static_cast<size_t>(count), 1.0f), device);
 }
 
-// x + kDepth, one after the other.
+// x + kSteps, one after the other.
 Tensor late(Tensor x) {
-  for (int i = 0; i < kDepth; ++i) x = run_op("bp::add", {value(x), value(1.0)});
+  for (int i = 0; i < kSteps; ++i) x = run_op("bp::add", {value(x), value(1.0)});
   return x;
 }
 
@@ -55,7 +55,7 @@ void failures_follow_what_was_written(bp_device device) {
     try {
       {
         const StreamScope scope(first);
-        late(ones(kCount, device));
+        late(ones(kElements, device));
         bad = out_of_range(x);
       }
       const StreamScope scope(second);
@@ -75,18 +75,18 @@ void failures_follow_what_was_written(bp_device device) {
 class Pause {
  public:
   Pause(const Table& table, const backplane::Stream& stream) {
-    if (table.extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS)) held_.emplace(stream);
+    if (table.extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS)) held_ = std::make_unique<HeldStream>(stream);
   }
   void release() { held_.reset(); }
 
  private:
-  std::optional<HeldStream> held_;
+  std::unique_ptr<HeldStream> held_;
 };
 
 void executables_outlive_their_graphs(const Table& table) {
   const backplane::Stream first(table.device()), second(table.device());
   for (int round = 0; round < 8; ++round) {
-    const Tensor x = ones(kCount, table.device());
+    const Tensor x = ones(kElements, table.device());
     Tensor result;
     Pause pause(table, first);
     {
@@ -102,14 +102,14 @@ void executables_outlive_their_graphs(const Table& table) {
       result = graph.call(inputs)[0];
     }
     pause.release();
-    expect_all(result, -2.0f * (1 + kDepth), "a compiled graph that ended before its work");
+    expect_all(result, -2.0f * (1 + kSteps), "a compiled graph that ended before its work");
   }
 }
 
 void constants_are_ordered_and_held(const Table& table) {
   const backplane::Stream first(table.device()), second(table.device());
   for (int round = 0; round < 8; ++round) {
-    const Tensor x = ones(kCount, table.device());
+    const Tensor x = ones(kElements, table.device());
     Tensor result;
     Pause pause(table, first);
     {
@@ -129,7 +129,7 @@ void constants_are_ordered_and_held(const Table& table) {
       result = graph.call(inputs)[0];
     }
     pause.release();
-    expect_all(result, -static_cast<float>(kDepth), "a compiled graph whose constant another stream had yet to write");
+    expect_all(result, -static_cast<float>(kSteps), "a compiled graph whose constant another stream had yet to write");
   }
 }
 

@@ -16,7 +16,7 @@ int64_t item_size(const bp_tensor& tensor) { return kItemSize[tensor.dtype]; }
 
 void start(LoopStorage& out, int32_t n_operands, int32_t ndim) {
   out.reserve(n_operands, std::max(ndim, 1));
-  out.loop = {BP_HEADER(bp_loop), 0, n_operands, 1, out.sizes, out.strides, nullptr, 0, 0, 0, 0};
+  out.loop = {BP_HEADER(bp_loop), 0, n_operands, 1, out.sizes, out.strides, nullptr, 0, 0, 0, 0, 0, 0};
 }
 
 // An operand that is read along a broadcast dim again and again has stride 0 there.

@@ -2,6 +2,7 @@
 #include "call.hpp"
 
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "device.hpp"
@@ -40,11 +41,16 @@ void Call::record(std::function<void()> work) const {
     return bytes;
   };
   char* early = take();
-  first.work = [early] { std::memset(early, kEarly, kScratch); };
+  const auto filled = std::make_shared<bool>(false);  // not where the first piece fails, and the ticket with it
+  first.work = [early, filled] {
+    std::memset(early, kEarly, kScratch);
+    *filled = true;
+  };
   scheduler.record(unkind::queue_of(frame_.stream), first);
   char* late = take();
   for (const Touch& touch : touched_) scheduler.resolve(device, touch, second.ranges);
-  second.work = [&scheduler, early, late, what = second.what, work = std::move(work)] {
+  second.work = [&scheduler, early, late, filled, what = second.what, work = std::move(work)] {
+    if (!*filled) return;
     std::memset(late, kLate, kScratch);
     work();
     for (uint64_t i = 0; i < kScratch; ++i)

@@ -49,6 +49,7 @@ struct Item {
   std::vector<Range> ranges;
   std::shared_ptr<Queue> source;  // kWait: behind `source_ticket` of it
   uint64_t source_ticket = 0;
+  bool awaited = false;  // a call of the table's waits for it
 };
 
 struct Queue : std::enable_shared_from_this<Queue> {

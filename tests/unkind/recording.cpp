@@ -66,6 +66,7 @@ void Scheduler::run_and_wait(Queue& queue, Item item) {
     bool yes = false;
   };
   const auto done = std::make_shared<Done>();
+  item.awaited = true;
   item.work = [this, done, work = std::move(item.work)] {
     work();
     Guard lock(mutex_);

@@ -203,6 +203,7 @@ void Scheduler::execute(Queue& queue, Item& item, Guard& lock) {
     return;
   }
   const int64_t number = works_++;
+  if (number == plan_.hang && item.awaited) ++plan_.hang;
   if (number == plan_.hang) {
     queue.hung = true;
     running_ = running_ == &queue ? nullptr : running_;

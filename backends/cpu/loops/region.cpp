@@ -34,7 +34,7 @@ void copy_region(const bp_frame* frame, bp_dtype dtype, int32_t rank, const int6
     strides[d] = targets[d];
     strides[merged + d] = sources[d];
   }
-  const bp_loop loop{BP_HEADER(bp_loop), merged, 2, count, sizes, strides, nullptr, 0, 0, 0, 0};
+  const bp_loop loop{BP_HEADER(bp_loop), merged, 2, count, sizes, strides, nullptr, 0, 0, 0, 0, 0, 0};
   char* const bases[2] = {to.data, from.data};
   const auto range = [&](int64_t begin, int64_t end) {
     for_each_row<2>(loop, bases, begin, end, [&](char* const* p, const int64_t* s, int64_t n) -> const char* {

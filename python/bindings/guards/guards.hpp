@@ -49,7 +49,7 @@ struct GuardItem {
   PyRef value;  // none: it was absent, or a tensor
   std::optional<TensorGuard> tensor;
   // A number that the graph takes from each call: `value` says its type, and this is its step (number_log.hpp).
-  std::optional<uint32_t> step;
+  std::optional<uint32_t> step = std::nullopt;
 };
 
 struct Guard {

@@ -113,7 +113,7 @@ class Reads {
     struct Root {
       PyRef key, value, number;
     };
-    std::vector<Root> roots;  // of numbers that stand there since before the run
+    std::vector<Root> roots = {};  // of numbers that stand there since before the run
   };
   Place& place(Guard::Kind kind, PyObject* holder);
   Place& place_of_dict(PyObject* dict);  // its entries, or the attributes of its owner

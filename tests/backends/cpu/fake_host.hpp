@@ -197,6 +197,8 @@ class FakeHost {
               0,
               0,
               0,
+              0,
+              0,
               0};
       for (const int64_t size : sizes) loop.count *= size;
       frame.loop = &loop;

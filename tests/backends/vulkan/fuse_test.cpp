@@ -137,7 +137,7 @@ class FuseTest : public DeviceTest {
   }
 
   bp_executable* compile(const bp_graph* graph) {
-    bp_executable_info info{BP_HEADER(bp_executable_info), 0};
+    bp_executable_info info{BP_HEADER(bp_executable_info), 0, 0, 0};
     bp_executable* made = nullptr;
     EXPECT_EQ(compiler->compile(table.context, &host.table, here, graph, &info, &made), BP_OK) << last_error;
     return made;

@@ -20,7 +20,7 @@ uint32_t out(int64_t value) { return static_cast<uint32_t>(value); }
 
 bp_executable* compiled(RegionGraph& g, bp_status expected = BP_OK) {
   bp_executable* executable = nullptr;
-  bp_executable_info info{BP_HEADER(bp_executable_info), 0};
+  bp_executable_info info{BP_HEADER(bp_executable_info), 0, 0, 0};
   cpu().error.clear();
   EXPECT_EQ(fuser().compile(cpu().backend.context, cpu().table(), kHere, g.crossing(), &info, &executable), expected)
       << cpu().error;

@@ -236,7 +236,7 @@ inline void run_region(RegionGraph& graph, const std::vector<size_t>& chosen, Ar
     if (wanted) out.push_back(v);
   }
   bp_executable* executable = nullptr;
-  bp_executable_info info{BP_HEADER(bp_executable_info), 0};
+  bp_executable_info info{BP_HEADER(bp_executable_info), 0, 0, 0};
   ASSERT_EQ(
       fuser().compile(cpu().backend.context, cpu().table(), kHere, graph.crossing(chosen, in, out), &info, &executable),
       BP_OK)
