@@ -39,10 +39,9 @@ struct ChannelFactors {
   C* shifts() const { return all.get(); }
   C* scales() const { return all.get() + channels; }
   C* offsets() const { return all.get() + 2 * channels; }
-  void set(int64_t c, double mean, double variance, double eps, const NormOperand<S>& weight,
-           const NormOperand<S>& bias) const {
-    shifts()[c] = static_cast<C>(mean);
-    scales()[c] = static_cast<C>(1 / std::sqrt(variance + eps)) * weight.at(c, C(1));
+  void set(int64_t c, const Moments& m, double eps, const NormOperand<S>& weight, const NormOperand<S>& bias) const {
+    shifts()[c] = static_cast<C>(m.mean);
+    scales()[c] = static_cast<C>(1 / m.spread(eps)) * weight.at(c, C(1));
     offsets()[c] = bias.at(c, C(0));
   }
 };
@@ -119,8 +118,8 @@ void train(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
   const auto take = [&](int64_t c, const Moments& m) {
     using C = plugin::Compute<S>;
     if (means != nullptr) means[c] = static_cast<S>(static_cast<C>(m.mean));
-    if (variances != nullptr) variances[c] = static_cast<S>(static_cast<C>(m.variance));
-    factors.set(c, m.mean, m.variance, eps, weight, bias);
+    if (variances != nullptr) variances[c] = static_cast<S>(static_cast<C>(m.whole_variance()));
+    factors.set(c, m, eps, weight, bias);
   };
   if (image.pieces * image.rest == 0) {
     for (int64_t c = 0; c < image.channels; ++c) take(c, {NAN, NAN});
@@ -148,7 +147,7 @@ bp_status BP_CALL batch_norm_inference(const bp_frame* frame, const bp_value* ar
       const NormOperand<S> mean(args[1]), variance(args[2]), weight(args[3]), bias(args[4]);
       const ChannelFactors<S> factors(image.channels);
       for (int64_t c = 0; c < image.channels; ++c)
-        factors.set(c, static_cast<double>(mean.get()[c]), static_cast<double>(variance.get()[c]),
+        factors.set(c, {static_cast<double>(mean.get()[c]), static_cast<double>(variance.get()[c])},
                     plugin::as_double(args[5]), weight, bias);
       normalize_pieces(frame, image, factors, elements<S>(args[0]), elements<S>(outs[0]));
     });

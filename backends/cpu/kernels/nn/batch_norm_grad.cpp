@@ -4,6 +4,7 @@
 
 #include "kernels/families.hpp"
 #include "kernels/nn/batch_norm_loops.hpp"
+#include "kernels/nn/norm_adjoint.hpp"
 #include "kernels/nn/norm_operands.hpp"
 #include "kernels/reduction/moments.hpp"
 #include "loops/elementwise.hpp"
@@ -46,12 +47,20 @@ void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
       const int64_t first = c * whole.rest;
       const ChannelRows<S> rows{whole.g + first, whole.x + first, whole.pieces, whole.rest, whole.step};
       const Moments m = rows_moments(rows);
-      const double r = 1 / std::sqrt(m.variance + eps);
+      const double spread = m.spread(eps), r = 1 / spread;
+      const double factor = weight != nullptr ? static_cast<double>(static_cast<C>(weight[c])) : 1.0;
+      if (!is_ordinary<C>(spread)) [[unlikely]] {
+        const NormAdjoint<S> adjoint(rows, m.mean, spread);
+        if (weight_grad != nullptr) weight_grad[c] = static_cast<S>(static_cast<C>(adjoint.sums().gx));
+        if (bias_grad != nullptr) bias_grad[c] = static_cast<S>(static_cast<C>(adjoint.sums().g));
+        if (x_grad != nullptr) adjoint.store(factor, x_grad + first);
+        continue;
+      }
       const GradSums sums = batch_norm_loops<S>().sums(rows, static_cast<C>(m.mean));
       if (weight_grad != nullptr) weight_grad[c] = static_cast<S>(static_cast<C>(r * sums.gx));
       if (bias_grad != nullptr) bias_grad[c] = static_cast<S>(static_cast<C>(sums.g));
       if (x_grad == nullptr) continue;
-      const double a = (weight != nullptr ? static_cast<double>(static_cast<C>(weight[c])) : 1.0) * r;
+      const double a = factor * r;
       batch_norm_loops<S>().combine(rows, static_cast<C>(m.mean), static_cast<C>(a),
                                     static_cast<C>(-a * r * r * sums.gx / count), static_cast<C>(-a * sums.g / count),
                                     x_grad + first);

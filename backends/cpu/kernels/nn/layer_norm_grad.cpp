@@ -6,6 +6,7 @@
 
 #include "kernels/families.hpp"
 #include "kernels/nn/batch_norm_loops.hpp"
+#include "kernels/nn/norm_adjoint.hpp"
 #include "kernels/nn/norm_operands.hpp"
 #include "kernels/reduction/moments.hpp"
 #include "loops/axis_block.hpp"
@@ -74,9 +75,14 @@ void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
       const C* x = row.wide(elements<const S>(args[1]) + i * n, 1);
       const ChannelRows<C> rows{g, x, 1, n, n};
       const Moments m = row_moments(x, n);
-      const double r = 1 / std::sqrt(m.variance + eps);
-      const GradSums sums = batch_norm_loops<C>().sums(rows, static_cast<C>(m.mean));
+      const double spread = m.spread(eps), r = 1 / spread;
       S* out = elements<S>(outs[0]) + i * n;
+      if (!is_ordinary<C>(spread)) [[unlikely]] {
+        NormAdjoint<C>(rows, m.mean, spread).store(1, row.result(out));
+        row.put(out);
+        continue;
+      }
+      const GradSums sums = batch_norm_loops<C>().sums(rows, static_cast<C>(m.mean));
       batch_norm_loops<C>().combine(rows, static_cast<C>(m.mean), static_cast<C>(r),
                                     static_cast<C>(-r * r * r * sums.gx / count), static_cast<C>(-r * sums.g / count),
                                     row.result(out));

@@ -1,5 +1,6 @@
 // layer_norm and rms_norm over trailing axes; other axes go by decomposition. Half floats are computed in float32.
 #include <cmath>
+#include <limits>
 
 #include "kernels/families.hpp"
 #include "kernels/nn/norm_operands.hpp"
@@ -43,6 +44,17 @@ void for_each_block(const bp_frame* frame, const AxisBlock& block, Row&& row) {
   plugin::parallel_for(frame, 0, block.outer, grain, range);
 }
 
+// out = (x - shift) / divisor * weight + bias. Of a divisor whose reciprocal overflows in two steps.
+template <class S, class C = plugin::Compute<S>>
+void divide_row(const S* x, C shift, double divisor, const C* weight, const C* bias, S* out, int64_t n) {
+  const auto normalize = moment_loops<S>().normalize;
+  if (!(divisor > 0 && divisor * std::numeric_limits<C>::max() < 1))
+    return normalize(x, shift, static_cast<C>(1 / divisor), weight, bias, out, n);
+  constexpr int kPower = std::numeric_limits<C>::digits + 8;  // the least number times 2^kPower has a reciprocal
+  normalize(x, shift, std::ldexp(C(1), kPower), nullptr, nullptr, out, n);
+  normalize(out, C(0), static_cast<C>(1 / std::ldexp(divisor, kPower)), weight, bias, out, n);
+}
+
 // layer_norm(Tensor x, Tensor? weight, Tensor? bias, *, Axes axis, Scalar eps)
 bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
@@ -56,21 +68,21 @@ bp_status BP_CALL layer_norm(const bp_frame* frame, const bp_value* args, int32_
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
         const Moments m = row_moments(row, block.n);
-        moment_loops<S>().normalize(row, static_cast<C>(m.mean), static_cast<C>(1 / std::sqrt(m.variance + eps)),
-                                    weight.get(), bias.get(), elements<S>(outs[0]) + at, block.n);
+        divide_row(row, static_cast<C>(m.mean), m.spread(eps), weight.get(), bias.get(), elements<S>(outs[0]) + at,
+                   block.n);
       });
     });
   });
 }
 
-// 1 / sqrt(mean(x^2) + eps)
+// sqrt(mean(x^2) + eps)
 template <class S>
-double inverse_rms(const S* x, int64_t n, double eps) {
+double root_mean_square(const S* x, int64_t n, double eps) {
   using C = plugin::Compute<S>;
   const auto count = static_cast<double>(n);
   const double squares = moment_loops<S>().distances(x, C(0), n).squares;
-  if (squares_in_range<C>(squares, count)) return 1 / std::sqrt(squares / count + eps);
-  return 1 / std::hypot(root_of_squares(squares, x, n, 1) / std::sqrt(count), std::sqrt(eps));
+  if (squares_in_range<C>(squares, count)) return std::sqrt(squares / count + eps);
+  return std::hypot(root_of_squares(squares, x, n, 1) / std::sqrt(count), std::sqrt(eps));
 }
 
 // rms_norm(Tensor x, Tensor? weight, *, Axes axis, Scalar eps)
@@ -85,8 +97,8 @@ bp_status BP_CALL rms_norm(const bp_frame* frame, const bp_value* args, int32_t,
       const RowOperand<S> weight(args[1]);
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
-        const auto scale = static_cast<C>(inverse_rms(row, block.n, eps));
-        moment_loops<S>().normalize(row, C(0), scale, weight.get(), nullptr, elements<S>(outs[0]) + at, block.n);
+        divide_row<S>(row, C(0), root_mean_square(row, block.n, eps), weight.get(), nullptr,
+                      elements<S>(outs[0]) + at, block.n);
       });
     });
   });

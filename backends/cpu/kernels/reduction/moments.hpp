@@ -1,4 +1,4 @@
-// Mean and variance in one pass over the data, or two where the first is inaccurate.
+// Mean and variance in one pass over the data, or more where the first is inaccurate.
 //
 // The first pass takes distances from a guess, the mean of the first elements. Where the guess lies further from the
 // mean than the elements do, squares would lose digits, and a second pass takes distances from the mean itself.
@@ -11,19 +11,47 @@
 
 namespace backplane::cpu {
 
+// The variance is in units of scale², a power of two: of large or small doubles it would leave the range of double.
 struct Moments {
-  double mean, variance;
+  double mean, variance, scale = 1;
+
+  double whole_variance() const { return variance * scale * scale; }
+  double deviation() const { return scale * std::sqrt(variance); }
+  // sqrt(variance + eps)
+  double spread(double eps) const {
+    return scale == 1 ? std::sqrt(variance + eps) : std::hypot(deviation(), std::sqrt(eps));
+  }
 };
 
 inline constexpr int64_t kGuessElements = 64, kGuessRows = 16;
 
-// Squares near the limits of float32 are added again in double.
+// Squares near the limits of the type are added again: those of float32 in double, those of double scaled.
 template <class C>
 bool in_range(double squares, double count) {
-  return sizeof(C) == sizeof(double) || (squares > 1e-30 * count && squares < 1e30 * count);
+  if constexpr (sizeof(C) == sizeof(double)) return squares > 1e-280 * count && squares < 1e280 * count;
+  return squares > 1e-30 * count && squares < 1e30 * count;
 }
 
-// pass(shift): the Distances of all elements. exact(f): the sum in double of f(element) over them.
+// exact(f): the sum in double of f(element) over all elements.
+template <class C, class Exact>
+Moments exact_moments(double count, Exact&& exact) {
+  double scale = 1;
+  if constexpr (sizeof(C) == sizeof(double)) {
+    double low = INFINITY, high = -INFINITY;
+    const double nans = exact([&](double v) {
+      low = std::min(low, v), high = std::max(high, v);
+      return v != v ? 1.0 : 0.0;
+    });
+    if (nans == 0 && low == high) return {low, std::isfinite(low) ? 0 : NAN};
+    const double largest = std::max(std::abs(low), std::abs(high));
+    if (largest > 0 && std::isfinite(largest)) scale = std::ldexp(1.0, std::ilogb(largest));
+  }
+  const double mean = exact([scale](double v) { return v / scale; }) / count;
+  const double squares = exact([=](double v) { return (v / scale - mean) * (v / scale - mean); });
+  return {mean * scale, squares / count, scale};
+}
+
+// pass(shift): the Distances of all elements. exact(f): see exact_moments.
 template <class C, class Pass, class Exact>
 Moments moments(C shift, double count, Pass&& pass, Exact&& exact) {
   for (bool last = false;; last = true) {
@@ -35,8 +63,7 @@ Moments moments(C shift, double count, Pass&& pass, Exact&& exact) {
     if (last || !(rest * rest > variance)) return {mean, variance < 0 ? 0 : variance};
     shift = static_cast<C>(mean);
   }
-  const double mean = exact([](double v) { return v; }) / count;
-  return {mean, exact([mean](double v) { return (v - mean) * (v - mean); }) / count};
+  return exact_moments<C>(count, exact);
 }
 
 // n elements, `step` apart. Four chains: an addition takes as long as four that do not wait for each other.
@@ -99,11 +126,8 @@ void strip_moments(const Strip<S>& strip, Pass&& pass, Result&& result) {
   }
   for (int64_t j = 0; j < strip.width; ++j) {
     Moments m{static_cast<double>(shifts[j]) + rest(j), std::max(squares[j] / count - rest(j) * rest(j), 0.0)};
-    if (!in_range<C>(squares[j], count)) {
-      m.mean = exact_sum(strip.x + j, strip.n, strip.stride, [](double v) { return v; }) / count;
-      m.variance =
-          exact_sum(strip.x + j, strip.n, strip.stride, [&](double v) { return (v - m.mean) * (v - m.mean); }) / count;
-    }
+    if (!in_range<C>(squares[j], count))
+      m = exact_moments<C>(count, [&](auto&& f) { return exact_sum(strip.x + j, strip.n, strip.stride, f); });
     result(j, m);
   }
 }

@@ -1,4 +1,5 @@
-// var over one axis, neighbouring ones or all; other axes go by decomposition. Half floats are computed in float32.
+// var and std over one axis, neighbouring ones or all; other axes go by decomposition. Half floats are computed in
+// float32.
 //
 // Lanes run in parallel; few and long ones are cut at fixed places, so that the result does not depend on how many
 // threads there are.
@@ -17,9 +18,13 @@ namespace {
 constexpr int64_t kPieceElements = 65536;  // of a long lane that is cut
 constexpr int64_t kFew = 8;                // lanes or strips that are too few to be shared out
 
-template <class S>
-S unbiased(const Moments& m, double count, double correction) {
-  return static_cast<S>(static_cast<plugin::Compute<S>>(m.variance * count / std::max(count - correction, 0.0)));
+enum class Spread { kVariance, kDeviation };
+
+template <Spread Which, class S>
+S unbiased(Moments m, double count, double correction) {
+  m.variance *= count / std::max(count - correction, 0.0);
+  const double found = Which == Spread::kVariance ? m.whole_variance() : m.deviation();
+  return static_cast<S>(static_cast<plugin::Compute<S>>(found));
 }
 
 template <class S>
@@ -29,9 +34,10 @@ struct Call {
   double correction;
   const S* x;
   S* out;
+  S (*unbiased)(Moments m, double count, double correction);
 
   void store(int64_t lane, const Moments& m) const {
-    out[lane] = unbiased<S>(m, static_cast<double>(block.n), correction);
+    out[lane] = unbiased(m, static_cast<double>(block.n), correction);
   }
   template <class Range>
   void in_parallel(int64_t n, int64_t cost, Range&& range) const {
@@ -116,14 +122,16 @@ void over_strips(const Call<S>& call) {
   });
 }
 
-// var(Tensor x, Axes? axis, *, Scalar correction, bool keepdims)
-bp_status BP_CALL var(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+// var, or std(Tensor x, Axes? axis, *, Scalar correction, bool keepdims)
+template <Spread Which>
+bp_status BP_CALL spread(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
     plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class S>() {
       const Call<S> call{frame, axis_block(x, args[1]), plugin::as_double(args[2]),
-                         reinterpret_cast<const S*>(data_of(x)), reinterpret_cast<S*>(data_of(out))};
+                         reinterpret_cast<const S*>(data_of(x)), reinterpret_cast<S*>(data_of(out)),
+                         unbiased<Which, S>};
       if (call.block.n == 0) {
         for (int64_t i = 0; i < call.block.lanes(); ++i) call.store(i, {0, 0});
       } else if (call.block.inner == 1) {
@@ -143,22 +151,27 @@ bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t,
   return BP_ERROR_NOT_IMPLEMENTED;
 }
 
-void variance_of_rows(const void*, const ReducedRows& rows) {
+template <Spread Which>
+void spread_of_rows(const void*, const ReducedRows& rows) {
   const double correction = plugin::as_double(rows.numbers[2]), count = static_cast<double>(rows.n);
   plugin::dispatch_dtype<BP_MASK_FLOATING>(rows.x_dtype, [&]<class S>() {
     for (int64_t i = 0; i < rows.rows; ++i) {
       const Moments m = row_moments(reinterpret_cast<const S*>(rows.x + i * rows.x_step), rows.n);
-      *reinterpret_cast<S*>(rows.out + i * rows.out_step) = unbiased<S>(m, count, correction);
+      *reinterpret_cast<S*>(rows.out + i * rows.out_step) = unbiased<Which, S>(m, count, correction);
     }
   });
 }
 
-const RowReduction kVarianceOfRows("bp::var", BP_MASK_FLOATING, variance_of_rows);
+const RowReduction kVarianceOfRows("bp::var", BP_MASK_FLOATING, spread_of_rows<Spread::kVariance>);
+const RowReduction kDeviationOfRows("bp::std", BP_MASK_FLOATING, spread_of_rows<Spread::kDeviation>);
 
 }  // namespace
 
 const Family kVariance([](const Registrar& registrar) {
-  registrar.kernel(BP_KERNEL("bp::var", "cpu", var, .dtypes = BP_MASK_FLOATING, .supports = supports));
+  registrar.kernel(
+      BP_KERNEL("bp::var", "cpu", spread<Spread::kVariance>, .dtypes = BP_MASK_FLOATING, .supports = supports));
+  registrar.kernel(
+      BP_KERNEL("bp::std", "cpu", spread<Spread::kDeviation>, .dtypes = BP_MASK_FLOATING, .supports = supports));
 });
 
 }  // namespace backplane::cpu
