@@ -11,7 +11,7 @@ from ._data_type_functions import result_type
 from ._manipulation_functions import broadcast_shapes, normalized_axis, reshape_by_columns
 from ._matrix_products import whole_power
 from ._ops import NAMESPACE, ops
-from ._reduction_forms import masked_mean, masked_variance, of_number, of_tensor, reduction_forms
+from ._reduction_forms import masked_deviation, masked_mean, masked_variance, of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
 from ._tensor_argument import name_function, require_real
 
@@ -53,15 +53,10 @@ def _spread_of_complex(name):
         """The mean of the squared distances, which is real, or its root."""
         if x.dtype.kind != "complex floating":
             return NotImplemented
-        squares = op.add(op.var(op.real(x), *args, **more), op.var(op.imag(x), *args, **more))
-        return squares if name == "var" else _root(squares)
+        join, spread = (op.add, op.var) if name == "var" else (op.hypot, op.std)
+        return join(spread(op.real(x), *args, **more), spread(op.imag(x), *args, **more))
 
     return form
-
-
-def _root(squares):
-    is_zero = op.equal(squares, 0)  # whose root has no slope
-    return op.where(is_zero, squares, op.sqrt(op.where(is_zero, 1, squares)))
 
 
 def _with_axes_alone(name, form):
@@ -105,8 +100,7 @@ def _spread(name, otherwise):
             return getattr(op, name)(x, *args, **more)
         if name.startswith("nan"):
             where = op.where(op.isnan(x), False, _core.asarray(where, device=x.device))
-        squares = masked_variance(name, x, *args, where=where, **more)
-        return squares if name.endswith("var") else _root(squares)
+        return (masked_variance if name.endswith("var") else masked_deviation)(name, x, *args, where=where, **more)
 
     return form
 

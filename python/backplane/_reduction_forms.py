@@ -81,12 +81,25 @@ def masked_mean(name, x, axis=None, *, where, keepdims=False, out=None):
     return op.divide(total, count, out=out)
 
 
-def masked_variance(name, x, axis=None, *, where, correction=0, keepdims=False):
-    """The variance of the elements where `where` is true; others, NaN perhaps, have no share in its gradient either."""
+def _masked_distances(name, x, axis, where, correction, keepdims):
+    """The distances from the mean, 0 where `where` is false, and the divisor of their squares. Elements that do not count, NaN perhaps, have
+    no share in the gradient either."""
     distances = op.subtract(_kept(name, x, where, 0), masked_mean(name, x, axis, where=where, keepdims=True))
+    return _kept(name, distances, where, 0), op.maximum(op.subtract(_count(x, where, axis, keepdims), correction), 0)
+
+
+def masked_variance(name, x, axis=None, *, where, correction=0, keepdims=False):
+    """The variance of the elements where `where` is true."""
+    distances, count = _masked_distances(name, x, axis, where, correction, keepdims)
     squares = op.real(op.multiply(distances, op.conj(distances))) if x.dtype.kind == "complex floating" else op.square(distances)
-    count = op.maximum(op.subtract(_count(x, where, axis, keepdims), correction), 0)
-    return op.divide(op.sum(_kept(name, squares, where, 0), axis, keepdims=keepdims), count)
+    return op.divide(op.sum(squares, axis, keepdims=keepdims), count)
+
+
+def masked_deviation(name, x, axis=None, *, where, correction=0, keepdims=False):
+    """The root of masked_variance, without squares that overflow; its gradient is 0 where all elements are equal."""
+    distances, count = _masked_distances(name, x, axis, where, correction, keepdims)
+    length = op.vector_norm(distances, axis=axis, keepdims=keepdims)
+    return op.divide(length, op.sqrt(op.cast(count, length.dtype)))
 
 
 def _reduction(name):

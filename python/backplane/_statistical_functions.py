@@ -81,12 +81,12 @@ def _without(shape, axis):
     return [size for place, size in enumerate(shape) if place != axis]
 
 
-def _variables(x, y, rowvar, dtype):
+def _variables(function, x, y, rowvar, dtype):
     """The variables as rows, in the dtype."""
     rows = []
     for v in (x,) if y is None else (x, y):
         if v.ndim > 2:
-            raise _core.ShapeError(f"cov: found {v.ndim} dimensions, expected at most 2")
+            raise _core.ShapeError(f"{function}: found {v.ndim} dimensions, expected at most 2")
         v = op.cast(v, dtype)
         if v.ndim < 2:
             rows.append(op.reshape(v, [1, v.size]))
@@ -119,7 +119,7 @@ def cov(
     fweights: how often each observation counts, a whole number; aweights: its relative weight. Neither is negative.
     """
     y, fweights, aweights = (None if v is None else given_tensor("cov", name, v, (x,)) for name, v in (("y", y), ("fweights", fweights), ("aweights", aweights)))
-    rows = _variables(x, y, rowvar, floating_type(*(v for v in (x, y, fweights, aweights) if v is not None)))
+    rows = _variables("cov", x, y, rowvar, floating_type(*(v for v in (x, y, fweights, aweights) if v is not None)))
     if ddof is not None and correction is not None:
         raise _core.ArgumentTypeError("cov: found ddof and correction, expected one of them")
     ddof = correction if ddof is None else ddof
@@ -143,19 +143,42 @@ def cov(
             squares = op.sum(op.multiply(weights, op.cast(aweights, real)), dtype=real)
             divisor = op.subtract(total, op.divide(op.multiply(squares, ddof), total))
     divisor = op.maximum(divisor, 0)  # as NumPy: fewer observations than ddof are none, not a negative number
-    found = op.divide(op.matmul(weighted, op.conj(op.matrix_transpose(away))), divisor)
+    found = _scaled_products(weighted, away, divisor)
     return op.reshape(found, []) if found.shape == (1, 1) else found
+
+
+def _scaled_products(x, y, divisor):
+    """x yᴴ / divisor, whose sums neither overflow nor vanish: very large and small rows are scaled, and the result scaled back, by the larger
+    factor first."""
+    (x, rows), (y, columns) = _scaled_rows(x), _scaled_rows(y)
+    columns = op.matrix_transpose(columns)
+    found = op.divide(op.matmul(x, op.conj(op.matrix_transpose(y))), divisor)
+    return op.multiply(op.multiply(found, op.maximum(rows, columns)), op.minimum(rows, columns))
+
+
+def _scaled_rows(x):
+    """The rows of x, those whose squares may leave the range of the dtype divided by their largest elements, and the divisors."""
+    if x.shape[1] == 0:
+        return x, op.real(op.full([x.shape[0], 1], 1, dtype=x.dtype, device=x.device))
+    size = op.stop_gradient(op.max(op.abs(x), [1], keepdims=True))
+    most = 1e100 if size.dtype is _core.float64 else 1e10
+    is_extreme = op.bitwise_or(op.less(size, 1 / most), op.greater(size, most))
+    scale = op.where(op.bitwise_and(is_extreme, op.bitwise_and(op.isfinite(size), op.not_equal(size, 0))), size, 1)
+    return op.divide(x, scale), scale
 
 
 @rounds_once
 @takes_tensor
 def corrcoef(x: Tensor, y: Tensor | None = None, rowvar: bool = True) -> Tensor:
     """Correlation coefficients of the variables, which are x's rows (columns without rowvar), and of y's."""
-    found = cov(x, y, rowvar)
-    if found.ndim == 0:
-        return op.divide(found, found)
-    scale = op.sqrt(op.real(op.diagonal(found)))
-    ratio = op.divide(op.divide(found, op.expand_dims(scale, [1])), scale)
+    y = None if y is None else given_tensor("corrcoef", "y", y, (x,))
+    rows = _variables("corrcoef", x, y, rowvar, floating_type(*(v for v in (x, y) if v is not None)))
+    away = op.subtract(rows, op.mean(rows, [1], keepdims=True))
+    length = op.vector_norm(away, axis=[1], keepdims=True)
+    if rows.shape[0] == 1:
+        return op.cast(op.reshape(op.divide(length, length), []), rows.dtype)
+    away = op.divide(away, length)
+    ratio = op.matmul(away, op.conj(op.matrix_transpose(away)))
     return ratio if isdtype(ratio.dtype, "complex floating") else op.minimum(op.maximum(ratio, -1), 1)
 
 
