@@ -5,6 +5,7 @@
 #include "backplane/abi/vocabulary.h"
 #include "backplane/device.hpp"
 #include "call/call_errors.hpp"
+#include "call/lonely_numbers.hpp"
 #include "call/wide_formula.hpp"
 
 namespace backplane::core {
@@ -36,6 +37,10 @@ void run_wide(const OpEntry& op, const bp_formula& formula, const FormulaInputs&
 void run(const OpEntry& op, const bp_formula& formula, const FormulaInputs& inputs, bp_value* results, uint64_t keys) {
   if ((formula.flags & BP_FORMULA_WIDE) && WideInputs::needed(op, formula, inputs)) [[unlikely]]
     return run_wide(op, formula, inputs, results, keys);
+  if (LonelyNumbers::possible(op, inputs)) [[unlikely]] {
+    const LonelyNumbers numbers(op, formula, inputs, keys);
+    return evaluate(*op.record, formula, numbers.get(), results, native_formulas.load(std::memory_order_relaxed));
+  }
   evaluate(*op.record, formula, inputs, results, native_formulas.load(std::memory_order_relaxed));
 }
 

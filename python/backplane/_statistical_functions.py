@@ -143,28 +143,9 @@ def cov(
             squares = op.sum(op.multiply(weights, op.cast(aweights, real)), dtype=real)
             divisor = op.subtract(total, op.divide(op.multiply(squares, ddof), total))
     divisor = op.maximum(divisor, 0)  # as NumPy: fewer observations than ddof are none, not a negative number
-    found = _scaled_products(weighted, away, divisor)
+    usable = op.where(op.greater(divisor, 0), divisor, 1)  # divides before the products, whose sums would overflow earlier
+    found = op.divide(op.row_products(op.divide(weighted, usable), away), op.divide(divisor, usable))
     return op.reshape(found, []) if found.shape == (1, 1) else found
-
-
-def _scaled_products(x, y, divisor):
-    """x yᴴ / divisor, whose sums neither overflow nor vanish: very large and small rows are scaled, and the result scaled back, by the larger
-    factor first."""
-    (x, rows), (y, columns) = _scaled_rows(x), _scaled_rows(y)
-    columns = op.matrix_transpose(columns)
-    found = op.divide(op.matmul(x, op.conj(op.matrix_transpose(y))), divisor)
-    return op.multiply(op.multiply(found, op.maximum(rows, columns)), op.minimum(rows, columns))
-
-
-def _scaled_rows(x):
-    """The rows of x, those whose squares may leave the range of the dtype divided by their largest elements, and the divisors."""
-    if x.shape[1] == 0:
-        return x, op.real(op.full([x.shape[0], 1], 1, dtype=x.dtype, device=x.device))
-    size = op.stop_gradient(op.max(op.abs(x), [1], keepdims=True))
-    most = 1e100 if size.dtype is _core.float64 else 1e10
-    is_extreme = op.bitwise_or(op.less(size, 1 / most), op.greater(size, most))
-    scale = op.where(op.bitwise_and(is_extreme, op.bitwise_and(op.isfinite(size), op.not_equal(size, 0))), size, 1)
-    return op.divide(x, scale), scale
 
 
 @rounds_once

@@ -3,10 +3,13 @@
 import collections
 import ctypes
 import faulthandler
+import functools
 import os
 import pathlib
+import sys
 
 import backplane as bp
+import numpy as np
 import pytest
 
 
@@ -41,9 +44,18 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line("  ".join(f"{count} {outcome}" for outcome, count in shown.items()))
 
 
+@functools.cache
+def _generators_of(name):
+    return [value for value in vars(sys.modules[name]).values() if isinstance(value, np.random.Generator)]
+
+
 @pytest.fixture(autouse=True)
-def _same_start():
+def _same_start(request):
+    """A test draws the same numbers alone and after others, from generators of its module and of helpers that it shares too."""
     bp.manual_seed(0)
+    for name in (request.module.__name__, "device_calls", "device_regions"):
+        for generator in _generators_of(name) if name in sys.modules else ():
+            generator.bit_generator.state = np.random.default_rng(0).bit_generator.state
     device = bp.default_device()
     yield
     bp.set_grad_enabled(True)

@@ -8,10 +8,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/families.hpp"
-#include "kernels/linalg/matrix_batch.hpp"
+#include "kernels/linalg/eliminated.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -69,21 +72,106 @@ struct Cholesky {
   }
 };
 
-// The LU factors of x's matrix i, as a transpose, in `a`. False where it is singular.
+// Does LAPACK divide by the number itself, and not by a reciprocal that overflows?
 template <class T>
-bool factor(const MatrixBatch& x, int64_t i, T* a, Int* pivots) {
-  std::memcpy(a, x.at<T>(i), static_cast<size_t>(x.size()) * sizeof(T));
-  return lapack::getrf(static_cast<Int>(x.rows), a, pivots) == 0;
+bool has_reciprocal(T value) {
+  using R = lapack::Real<T>;
+  return size_of(value) >= std::numeric_limits<R>::min() && size_of(value) <= std::numeric_limits<R>::max();
 }
 
-// b (n x cols) = inverse of A times b, for A's factors: A = transpose of P L U = U' L' P'.
+// Of the diagonal.
 template <class T>
-void solve_factored(int64_t n, int64_t cols, const T* a, const Int* pivots, T* b) {
-  solve_rows(CblasLower, CblasNonUnit, n, cols, a, b);
-  solve_rows(CblasUpper, CblasUnit, n, cols, a, b);
-  for (int64_t row = n - 1; row >= 0; --row)
-    if (pivots[row] != row + 1) std::swap_ranges(b + row * cols, b + (row + 1) * cols, b + (pivots[row] - 1) * cols);
+bool has_reciprocals(const T* a, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    if (!has_reciprocal(a[i * n + i])) return false;
+  return true;
 }
+
+// The LU factors of one matrix after another. For one thread at a time.
+template <class T>
+class Factors {
+ public:
+  explicit Factors(int64_t n) : n_(n), a_(n * n), pivots_(static_cast<size_t>(n)) {}
+
+  // False where the matrix is singular.
+  bool factor(const T* x) {
+    scaled_.reset();
+    if (n_ == 0) return true;
+    std::memcpy(a_.get(), x, static_cast<size_t>(n_ * n_) * sizeof(T));
+    const bool regular = lapack::getrf(static_cast<Int>(n_), a_.get(), pivots_.data()) == 0;
+    if (is_reliable(x, regular)) return regular;
+    scaled_.emplace(x, n_);
+    return !scaled_->is_singular();
+  }
+
+  // b (n x cols) = inverse of A times b, for A's factors: A = transpose of P L U = U' L' P'.
+  void solve(int64_t cols, T* b) const {
+    if (scaled_) return scaled_->solve_rows(cols, b);
+    solve_rows(CblasLower, CblasNonUnit, n_, cols, a_.get(), b);
+    solve_rows(CblasUpper, CblasUnit, n_, cols, a_.get(), b);
+    for (int64_t row = n_ - 1; row >= 0; --row) {
+      const Int other = pivots_[static_cast<size_t>(row)] - 1;
+      if (other != row) std::swap_ranges(b + row * cols, b + (row + 1) * cols, b + other * cols);
+    }
+  }
+
+  // As a number times a power of two. Of a singular matrix a factor has 0 on its diagonal.
+  std::pair<T, int> determinant() const {
+    if (scaled_) return scaled_->determinant();
+    T product = 1;
+    int exponent = 0;
+    for (int64_t d = 0; d < n_; ++d) {
+      const T pivot = a_.get()[d * n_ + d], before = product;
+      const T next = pivots_[static_cast<size_t>(d)] == d + 1 ? pivot : -pivot;
+      product *= next;
+      if (product != T(0) && has_all_digits(product)) continue;
+      if (before == T(0) || next == T(0) || !is_finite(before) || !is_finite(next)) continue;
+      const int power = exponent_of(before), own = exponent_of(next);
+      product = times_power(before, -power) * times_power(next, -own);
+      exponent += power + own;
+    }
+    return {product, exponent};
+  }
+
+  // The product of the diagonal's signs (phases) with that of the row exchanges, and the sum of its logarithms.
+  void sign_and_log(T& sign, lapack::Real<T>& log) const {
+    sign = 1;
+    log = 0;
+    if (scaled_) {
+      const auto [product, exponent] = scaled_->determinant();
+      add_factor(product, sign, log);
+      if (product != T(0)) log += static_cast<lapack::Real<T>>(exponent * std::numbers::ln2);
+      return;
+    }
+    for (int64_t i = 0; i < n_ && sign != T(0); ++i) {
+      add_factor(a_.get()[i * n_ + i], sign, log);
+      if (pivots_[static_cast<size_t>(i)] != i + 1) sign = -sign;
+    }
+  }
+
+ private:
+  // Pivots that are subnormal, 0 or infinite may come of underflow or overflow, where the matrix has numbers that large
+  // or small.
+  bool is_reliable(const T* x, bool regular) const {
+    if ((regular && has_reciprocals(a_.get(), n_)) || !all_finite(x, n_ * n_)) return true;
+    const auto least = std::sqrt(std::numeric_limits<lapack::Real<T>>::min());
+    return std::all_of(x, x + n_ * n_,
+                       [least](T v) { return v == T(0) || (size_of(v) > least && size_of(v) < 1 / least); });
+  }
+
+  static void add_factor(T value, T& sign, lapack::Real<T>& log) {
+    const auto size = std::abs(value);
+    if (size == 0)
+      sign = 0, log = -INFINITY;
+    else
+      sign *= value / size, log += std::log(size);
+  }
+
+  int64_t n_;
+  Scratch<T> a_;
+  std::vector<Int> pivots_;
+  std::optional<Eliminated<T>> scaled_;
+};
 
 // Where matrix `i` of the broadcast stack lies in a stack that broadcasts to it.
 int64_t broadcast_index(const bp_tensor* x, const bp_tensor* whole, int32_t skipped, int64_t i) {
@@ -136,14 +224,13 @@ struct Solve {
     const int64_t n = x.rows;
     if (n == 0) return;
     for_matrices(frame, b.count(), n * n * (n + b.cols), [&](int64_t begin, int64_t end) {
-      const Scratch<T> a(n * n);
-      std::vector<Int> pivots(static_cast<size_t>(n));
+      Factors<T> factors(n);
       int64_t factored = -1;  // a matrix that several right sides share is factored once
       for (int64_t i = begin; i < end; ++i) {
         const int64_t matrix = b.matrix_of(x, i);
-        if (matrix != factored) require(frame, factor(x, matrix, a.get(), pivots.data()), x, matrix, kSingular);
+        if (matrix != factored) require(frame, factors.factor(x.at<T>(matrix)), x, matrix, kSingular);
         factored = matrix;
-        if (b.cols > 0) solve_factored(n, b.cols, a.get(), pivots.data(), b.load<T>(i));
+        if (b.cols > 0) factors.solve(b.cols, b.load<T>(i));
       }
     });
   }
@@ -163,7 +250,10 @@ struct SolveTriangular {
         const int64_t matrix = b.matrix_of(x, i);
         const T* a = x.at<T>(matrix);
         for (int64_t row = 0; row < n && !unit; ++row) require(frame, a[row * n + row] != T(0), x, matrix, kSingular);
-        solve_rows(upper ? CblasUpper : CblasLower, unit ? CblasUnit : CblasNonUnit, n, b.cols, a, b.load<T>(i));
+        if (unit || has_reciprocals(a, n))
+          solve_rows(upper ? CblasUpper : CblasLower, unit ? CblasUnit : CblasNonUnit, n, b.cols, a, b.load<T>(i));
+        else
+          substitute(!upper, unit, n, b.cols, a, b.load<T>(i));
       }
     });
   }
@@ -184,29 +274,19 @@ struct Inverse {
           std::fill_n(a, x.size(), T(std::numeric_limits<lapack::Real<T>>::quiet_NaN()));  // LAPACK may pass over a NaN
           continue;
         }
-        require(frame, inverter.factor(a), x, i, kSingular);
-        inverter.invert(a);
+        if (inverter.factor(a) && has_reciprocals(a, x.rows)) {
+          inverter.invert(a);
+          continue;
+        }
+        Factors<T> factors(x.rows);
+        require(frame, factors.factor(x.at<T>(i)), x, i, kSingular);
+        std::fill_n(a, x.size(), T(0));
+        for (int64_t d = 0; d < x.rows; ++d) a[d * x.rows + d] = T(1);
+        factors.solve(x.rows, a);
       }
     });
   }
 };
-
-// The product of the diagonal's signs (phases) with that of the row exchanges, and the sum of its logarithms.
-template <class T>
-void sign_and_log(int64_t n, const T* a, const Int* pivots, T& sign, lapack::Real<T>& log) {
-  sign = 1;
-  log = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const T d = a[i * n + i];
-    const auto size = std::abs(d);
-    if (size == 0)
-      sign = 0, log = -INFINITY;
-    else
-      sign *= d / size, log += std::log(size);
-    if (pivots[i] != i + 1) sign = -sign;
-    if (size == 0) return;
-  }
-}
 
 // det(Tensor x), and slogdet(Tensor x) -> (sign, logabsdet)
 template <bool Log>
@@ -220,17 +300,17 @@ struct Determinant {
     T* first = outs[0].tag == BP_TAG_TENSOR ? reinterpret_cast<T*>(data_of(outs[0].u.t)) : nullptr;
     R* logs = Log && outs[1].tag == BP_TAG_TENSOR ? reinterpret_cast<R*>(data_of(outs[1].u.t)) : nullptr;
     for_matrices(frame, x.count, n * n * n, [&](int64_t begin, int64_t end) {
-      const Scratch<T> a(n * n);
-      std::vector<Int> pivots(static_cast<size_t>(n));
+      Factors<T> factors(n);
       for (int64_t i = begin; i < end; ++i) {
-        if (n > 0) factor(x, i, a.get(), pivots.data());  // of a singular matrix, a factor has 0 on its diagonal
+        factors.factor(x.at<T>(i));
         T value = 1;
         R log = 0;
-        if constexpr (Log)
-          sign_and_log(n, a.get(), pivots.data(), value, log);
-        else
-          for (int64_t d = 0; d < n; ++d)
-            value *= pivots[static_cast<size_t>(d)] == d + 1 ? a.get()[d * n + d] : -a.get()[d * n + d];
+        if constexpr (Log) {
+          factors.sign_and_log(value, log);
+        } else {
+          const auto [product, exponent] = factors.determinant();
+          value = exponent == 0 ? product : times_power(product, exponent);
+        }
         if (first != nullptr) first[i] = value;
         if (logs != nullptr) logs[i] = log;
       }

@@ -45,8 +45,10 @@ void for_each_block(const bp_frame* frame, const AxisBlock& block, Row&& row) {
 }
 
 // out = (x - shift) / divisor * weight + bias. Of a divisor whose reciprocal overflows in two steps.
-template <class S, class C = plugin::Compute<S>>
-void divide_row(const S* x, C shift, double divisor, const C* weight, const C* bias, S* out, int64_t n) {
+template <class S>
+void divide_row(const S* x, plugin::Compute<S> shift, double divisor, const plugin::Compute<S>* weight,
+                const plugin::Compute<S>* bias, S* out, int64_t n) {
+  using C = plugin::Compute<S>;
   const auto normalize = moment_loops<S>().normalize;
   if (!(divisor > 0 && divisor * std::numeric_limits<C>::max() < 1))
     return normalize(x, shift, static_cast<C>(1 / divisor), weight, bias, out, n);
@@ -97,8 +99,8 @@ bp_status BP_CALL rms_norm(const bp_frame* frame, const bp_value* args, int32_t,
       const RowOperand<S> weight(args[1]);
       for_each_block(frame, block, [&](int64_t at) {
         const S* row = elements<S>(args[0]) + at;
-        divide_row<S>(row, C(0), root_mean_square(row, block.n, eps), weight.get(), nullptr,
-                      elements<S>(outs[0]) + at, block.n);
+        divide_row<S>(row, C(0), root_mean_square(row, block.n, eps), weight.get(), nullptr, elements<S>(outs[0]) + at,
+                      block.n);
       });
     });
   });

@@ -129,8 +129,11 @@ bp_status BP_CALL spread(const bp_frame* frame, const bp_value* args, int32_t, b
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
     plugin::dispatch_dtype<BP_MASK_FLOATING>(x->dtype, [&]<class S>() {
-      const Call<S> call{frame, axis_block(x, args[1]), plugin::as_double(args[2]),
-                         reinterpret_cast<const S*>(data_of(x)), reinterpret_cast<S*>(data_of(out)),
+      const Call<S> call{frame,
+                         axis_block(x, args[1]),
+                         plugin::as_double(args[2]),
+                         reinterpret_cast<const S*>(data_of(x)),
+                         reinterpret_cast<S*>(data_of(out)),
                          unbiased<Which, S>};
       if (call.block.n == 0) {
         for (int64_t i = 0; i < call.block.lanes(); ++i) call.store(i, {0, 0});
