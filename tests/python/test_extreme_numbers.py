@@ -90,6 +90,29 @@ def test_slopes_of_xlogy_at_zero():
     assert bp.grad(bp.grad(bp.xlogy, argnums=0), argnums=1)(zero, bp.asarray(2.0)).item() == 0.5
 
 
+def test_the_slope_of_a_divergence_at_a_target_of_0():
+    slope = bp.grad(lambda t: F.kl_div(bp.asarray([-1.0, -2.0]), t, reduction="sum"))(bp.asarray([0.0, 1.0])).tolist()
+    assert slope == [-math.inf, 3.0]  # log(t) + 1 - x
+    assert F.kl_div(bp.asarray([-1.0]), bp.asarray([0.0]), reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize("dtype", [bp.float32, bp.float64], ids=str)
+def test_the_slope_of_cross_entropy_at_its_label_keeps_its_digits(dtype):
+    x, label = bp.asarray([[0.0, 18.0, -3.0], [40.0, 2.0, 1.0]], dtype=dtype), bp.asarray([1, 0])
+    rest = [math.exp(-18) + math.exp(-21), math.exp(-38) + math.exp(-39)]
+    expected = [-r / (1 + r) for r in rest]
+    for loss in (
+        lambda x: F.cross_entropy(x, label, reduction="sum"),
+        lambda x: F.nll_loss(F.log_softmax(x, dim=1), label, reduction="sum"),
+        lambda x: F.cross_entropy(x, bp.nn.functional.one_hot(label, 3).astype(dtype), reduction="sum"),
+    ):
+        slope = bp.grad(loss)(x).numpy()
+        np.testing.assert_allclose(slope[[0, 1], [1, 0]], expected, rtol=64 * float(bp.finfo(dtype).eps))
+        np.testing.assert_allclose(slope.sum(axis=1), 0, atol=1e-6 * abs(slope).max())
+        forward = [bp.jvp(loss, (x,), (bp.reshape(bp.one_hot(bp.asarray(i), 6, dtype=dtype), (2, 3)),))[1].item() for i in (1, 3)]
+        np.testing.assert_allclose(forward, expected, rtol=64 * float(bp.finfo(dtype).eps))
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border"])
 def test_points_at_infinity_are_outside_of_an_image(mode, padding):

@@ -1,8 +1,12 @@
 """Convolutions whose matrix of windows would be larger than memory should hold: long signals under long kernels."""
 
+import subprocess
+import sys
+
 import backplane as bp
 import numpy as np
 import pytest
+from sanitized import SANITIZED
 
 # The matrix of windows of each has more than 200 MB: it is made in bands.
 SHAPES = [  # images, kernels, stride, padding, dilation
@@ -33,3 +37,27 @@ def test_results_are_products_of_windows_and_derivatives_are_adjoint(x, w, strid
     size = np.sqrt(np.sum(found.astype("float64") ** 2) * np.sum(cotangent.astype("float64") ** 2))
     products = [np.vdot(a.astype("float64"), b) for a, b in ((cotangent, found), (of_images, images), (of_kernels, kernels))]
     assert np.ptp(products) <= (1e-5 if dtype == "float32" else 1e-13) * size
+
+
+PEAK = """
+import backplane as bp, resource
+images, kernels = bp.ones({x}, dtype=bp.float32), bp.ones({w}, dtype=bp.float32)
+small = [bp.ones((1, 1, 8, 8)), bp.ones((1, 1, 3, 3))]
+
+def train(x, w):
+    found = bp.conv2d(x, w)
+    bp.ops.bp.conv2d_input_grad(found, w, x.shape), bp.ops.bp.conv2d_weight_grad(found, x, w.shape)
+
+train(*small)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+train(images, kernels)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer keeps memory that was freed")
+@pytest.mark.parametrize("x, w", [((1, 1, 1, 150000), (1, 1, 1, 2001)), ((1, 4, 500, 500), (4, 4, 15, 15))])
+def test_their_memory_is_that_of_bands(x, w):
+    """The matrix of windows would have 0.8 GB and more."""
+    run = subprocess.run([sys.executable, "-c", PEAK.format(x=x, w=w)], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 400 << 10

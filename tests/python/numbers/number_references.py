@@ -136,7 +136,8 @@ def bce_with_logits(x, t):
 
 
 def kl_div(x, t):
-    return (t * log(t) if t > 0 else t * 0) - t * x
+    steep = j.Jet(0, -mp.inf, mp.inf) if t.first else jet(0)  # at 0
+    return (t * log(t) if t > 0 else steep) - t * x
 
 
 def smooth_l1(x, t):
