@@ -33,8 +33,7 @@ class Search {
         return {true, 0};
       case BP_NODE_ARG: {
         const bool number = is_number(args_[node.imm]);
-        return {number,
-                number && (op_.tensor_args >> std::min<int64_t>(node.imm, 63) & 1) ? uint64_t{1} << node.imm : 0};
+        return {number, number && node.imm < 64 ? LonelyNumbers::promoting_tensors(op_) & uint64_t{1} << node.imm : 0};
       }
       case BP_NODE_CALL:
         add_call(node);
@@ -62,7 +61,8 @@ class Search {
   }
 
   void add_call(const PlanNode& node) {
-    const uint64_t promote = op_entry(op_.calls[static_cast<size_t>(node.imm)])->record->def.promote;
+    const uint64_t promote =
+        LonelyNumbers::promoting_tensors(*op_entry(op_.calls[static_cast<size_t>(node.imm)])->record);
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < node.n_inputs && k < 64; ++k) {
       if (!(promote >> k & 1)) continue;

@@ -20,12 +20,14 @@ class LonelyNumbers {
   LonelyNumbers(const OpEntry& op, const bp_formula& formula, const FormulaInputs& inputs, uint64_t keys);
   LonelyNumbers(const LonelyNumbers&) = delete;
 
-  // Is there a number in the position of a tensor?
+  // Is there a number in the position of a tensor that promotes?
   static bool possible(const OpEntry& op, const FormulaInputs& inputs) {
-    for (uint64_t bits = op.record->tensor_args; inputs.args && bits != 0; bits &= bits - 1)
+    for (uint64_t bits = promoting_tensors(*op.record); inputs.args && bits != 0; bits &= bits - 1)
       if (is_number(inputs.args[__builtin_ctzll(bits)])) return true;
     return false;
   }
+  // Bit per argument that is a Tensor and takes part in promotion; Scalars may do so, too.
+  static uint64_t promoting_tensors(const OpRecord& op) { return op.def.promote & op.tensor_args; }
   const FormulaInputs& get() const { return inputs_; }
 
  private:
