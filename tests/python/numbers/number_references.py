@@ -291,6 +291,7 @@ REFERENCES = {
     "tanh_grad": Row(lambda dy, y: dy * ((1 - y) * (1 + y)), ("moderate", "unit"), least=(20, 20, 20)),
     "sigmoid_slope": Row(slope_of(sigmoid), ("moderate", "any"), orders=0),
     "tanh_slope": Row(slope_of(j.tanh), ("moderate", "any"), orders=0, tail=2.0**5),
+    "log_softmax_slope": Row(lambda dy, y, t: exp(y) * (dy - t) - dy * j.expm1(y), ("moderate", "moderate", "moderate"), orders=0, least=(20, 0, 0), only=lambda dy, y, t: -80 < y <= 0),
     "silu_grad": Row(slope_of(silu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
     "gelu_grad": Row(slope_of(gelu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0), bound=(8, 8, 16)),
     "gelu_tanh_grad": Row(slope_of(gelu_tanh), ("moderate", "any"), orders=0, tail=2.0**12, bound=(1024, 1024, 2048)),

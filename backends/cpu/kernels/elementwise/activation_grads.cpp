@@ -192,6 +192,13 @@ struct ShrinkGrad {
     return hn::IfThenZeroElse(hn::Le(hn::Abs(x), limit), g);
   }
 };
+struct LogSoftmaxSlope {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE V call(D d, V g, V y, V total) {
+    const V rest = hn::Mul(VectorExp::call(d, y), hn::Sub(g, total));
+    return hn::NegMulAdd(g, VectorExpm1::call(d, y), rest);
+  }
+};
 struct ThresholdGrad {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D, V g, V x, V threshold) {
@@ -205,6 +212,7 @@ std::span<ElementwiseRow> activation_grads_rows() {
       {"bp::tanh_grad", elementwise_binary, {fill_fused<TanhGrad, 2, 0, kCheapGrain>}},
       {"bp::sigmoid_slope", elementwise_binary, {fill_fused<SigmoidSlope, 2, 0, kCostlyGrain>}},
       {"bp::tanh_slope", elementwise_binary, {fill_fused<TanhSlope, 2, 0, kCostlyGrain>}},
+      {"bp::log_softmax_slope", elementwise_ternary, {fill_fused<LogSoftmaxSlope, 3, 0, kCostlyGrain>}},
       {"bp::silu_grad", elementwise_binary, {fill_fused<SiluGrad, 2, 0, kCostlyGrain>}},
       {"bp::gelu_grad", elementwise_binary, {fill_fused<GeluGrad, 2, 0, kCostlyGrain>}},
       {"bp::gelu_tanh_grad", elementwise_binary, {fill_fused<GeluTanhGrad, 2, 0, kCostlyGrain>}},
