@@ -11,7 +11,7 @@
 # the outputs are byproducts of the stamp.
 #
 #   backplane_generate_scalar(OPS YAML... OUT DIR FILES VARIABLE [IMPORT YAML...]
-#     DIALECT WORD...) of c++ cuda glsl opencl
+#     DIALECT WORD...) of c++ cuda glsl opencl wgsl
 #
 # Only what the ops do to one element, as DIR/include/NAMESPACE/scalar.EXT; those of Backplane's own registry are installed
 # among its headers. Sets VARIABLE to the files.
@@ -77,6 +77,7 @@ function(_backplane_scalar_files OUT DIR NAMESPACE)
   set(extension_cuda cuh)
   set(extension_glsl glsl)
   set(extension_opencl cl)
+  set(extension_wgsl wgsl)
   set(folder ${NAMESPACE})
   if(folder STREQUAL "bp")
     set(folder backplane)
@@ -84,7 +85,7 @@ function(_backplane_scalar_files OUT DIR NAMESPACE)
   set(files)
   foreach(dialect IN LISTS ARGN)
     if(NOT DEFINED extension_${dialect})
-      message(FATAL_ERROR "unknown dialect '${dialect}'; dialects are c++ cuda glsl opencl")
+      message(FATAL_ERROR "unknown dialect '${dialect}'; dialects are c++ cuda glsl opencl wgsl")
     endif()
     list(APPEND files ${DIR}/include/${folder}/scalar.${extension_${dialect}})
   endforeach()
@@ -148,7 +149,7 @@ function(backplane_generate_ops)
     list(APPEND headers ${arg_OUT}/include/${arg_SYMBOL}_kernels.hpp)
   endif()
   if("scalar" IN_LIST arg_EMIT)
-    _backplane_scalar_files(scalar ${arg_OUT} ${namespace} c++ cuda glsl opencl)
+    _backplane_scalar_files(scalar ${arg_OUT} ${namespace} c++ cuda glsl opencl wgsl)
     list(APPEND headers ${scalar})
   endif()
   if("rewrites" IN_LIST arg_EMIT AND namespace STREQUAL "bp") # no other registry has any

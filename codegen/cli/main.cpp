@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
                  "Which outputs: records, formulas, cpp, pyi, docs, samples, kernels, scalar, rewrites; all by default")
       ->delimiter(',')
       ->type_name("LIST");
-  app.add_option("--dialect", options.dialects, "Of the scalar functions: c++, cuda, glsl, opencl; all by default")
+  app.add_option("--dialect", options.dialects,
+                 "Of the scalar functions: c++, cuda, glsl, opencl, wgsl; all by default")
       ->delimiter(',')
       ->type_name("LIST");
   app.add_option("--depfile", options.depfile, "Writes the inputs as a make rule")->type_name("FILE");

@@ -68,10 +68,9 @@ std::string unknown_output(const std::vector<std::string>& words) {
 }
 
 std::string unknown_dialect(const std::vector<std::string>& words) {
-  std::vector<std::string_view> names;
-  for (const Dialect& dialect : dialects()) names.push_back(dialect.word);
+  const std::vector<std::string_view> names = dialect_words();
   for (const std::string& word : words)
-    if (!find_dialect(word))
+    if (!std::count(names.begin(), names.end(), word))
       return "unknown dialect '" + word + "'" + suggestion(word, names) + "; dialects are " + listed(names);
   return "";
 }

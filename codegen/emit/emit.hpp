@@ -24,9 +24,9 @@ void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAMESPACE/ops.hpp
 void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
 void emit_rewrites(const EmitContext& context, OutputSet& out);  // SYMBOL_rewrites.hpp, of a registry that has any
-void emit_scalar(const EmitContext& context, OutputSet& out);    // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl
-void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
-void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, list-of-ops.md
+void emit_scalar(const EmitContext& context, OutputSet& out);  // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl, .wgsl
+void emit_pyi(const EmitContext& context, OutputSet& out);     // SYMBOL.pyi
+void emit_docs(const EmitContext& context, OutputSet& out);    // docs/ops/NAME.md, list-of-ops.md
 void emit_primitives_page(const EmitContext& context,
                           OutputSet& out);  // docs/ops/list-of-primitives.md; with emit_docs
 

@@ -3,6 +3,7 @@
 
 #include "emit/emit.hpp"
 #include "emit/scalar_dialects.hpp"
+#include "emit/wgsl.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -244,10 +245,13 @@ std::string header_of(const EmitContext& context, const Dialect& dialect) {
 }  // namespace
 
 void emit_scalar(const EmitContext& context, OutputSet& out) {
+  const auto wanted = [&](std::string_view word) {
+    return context.dialects.empty() || std::count(context.dialects.begin(), context.dialects.end(), word) > 0;
+  };
+  const std::string base = "include/" + folder(context.ns) + "/scalar";
   for (const Dialect& dialect : dialects())
-    if (context.dialects.empty() || std::count(context.dialects.begin(), context.dialects.end(), dialect.word))
-      out.add("include/" + folder(context.ns) + "/scalar" + std::string(dialect.extension),
-              header_of(context, dialect));
+    if (wanted(dialect.word)) out.add(base + std::string(dialect.extension), header_of(context, dialect));
+  if (wanted(kWgsl)) out.add(base + ".wgsl", wgsl_of(context));
 }
 
 }  // namespace backplane::codegen

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "emit/wgsl.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -83,10 +84,11 @@ const std::vector<Dialect>& dialects() {
   return all;
 }
 
-const Dialect* find_dialect(std::string_view word) {
-  for (const Dialect& dialect : dialects())
-    if (dialect.word == word) return &dialect;
-  return nullptr;
+std::vector<std::string_view> dialect_words() {
+  std::vector<std::string_view> words;
+  for (const Dialect& dialect : dialects()) words.push_back(dialect.word);
+  words.push_back(kWgsl);
+  return words;
 }
 
 bp_dtype working_integer(bp_dtype dtype) {

@@ -1,5 +1,6 @@
-// How each dialect spells what a scalar function is made of. Everything that differs between them is in the table of
-// scalar_dialects.cpp, and in the texts of scalar_math.cpp.
+// How each dialect spells what a scalar function is made of. What differs between the dialects that look like C is in
+// the table of scalar_dialects.cpp and in the texts of scalar_math.cpp. WGSL differs in its syntax and has a printer of
+// its own.
 #pragma once
 
 #include <functional>
@@ -34,8 +35,8 @@ struct Dialect {
   std::string convert(bp_dtype from, bp_dtype to, const std::string& value) const;
 };
 
-const std::vector<Dialect>& dialects();
-const Dialect* find_dialect(std::string_view word);  // nullptr: none
+const std::vector<Dialect>& dialects();  // without WGSL
+std::vector<std::string_view> dialect_words();
 
 // The signed or unsigned integer in which an integer dtype computes: 32 bits at least.
 bp_dtype working_integer(bp_dtype dtype);
@@ -46,6 +47,8 @@ using Words = std::map<std::string, std::string, std::greater<>>;
 // `text` with each $NAME replaced.
 std::string filled(std::string_view text, const Words& words);
 
+// Limits and series of the mathematical functions that a dialect lacks, as words of their text; scalar_glsl.cpp.
+Words math_constants(const Dialect& dialect, bp_dtype dtype);
 // What GLSL lacks for float32 or float64; scalar_glsl.cpp.
 std::string glsl_math(const Dialect& glsl, bp_dtype dtype);
 

@@ -229,19 +229,16 @@ std::string series(const Dialect& dialect, bp_dtype dtype, const char* z, int te
 
 }  // namespace
 
-std::string glsl_math(const Dialect& glsl, bp_dtype dtype) {
+Words math_constants(const Dialect& dialect, bp_dtype dtype) {
   const bool single = dtype == BP_FLOAT32;
-  const auto literal = [&](double value) { return glsl.floating(dtype, value); };
+  const auto literal = [&](double value) { return dialect.floating(dtype, value); };
   const auto sum = [&](const char* z, int terms, auto coefficient) {
-    return series(glsl, dtype, z, terms, coefficient);
+    return series(dialect, dtype, z, terms, coefficient);
   };
   const auto factorial = [](int n) { return std::tgamma(n + 1.0); };
   const auto sign = [](int k) { return k % 2 == 0 ? 1.0 : -1.0; };
   const double split = single ? 0x1p12 + 1 : 0x1p27 + 1;
-  const Words words = {
-      {"F", glsl.type(dtype)},
-      {"N", std::string(kDtypeNames[dtype])},
-      {"s", single ? "f" : "lf"},
+  return {
       {"EXP_MOST", literal(single ? 88.7228394 : 709.782712893383973)},
       {"EXP_LEAST", literal(single ? -104.0 : -746.0)},
       {"LOG2_E", literal(1.44269504088896341)},
@@ -265,6 +262,12 @@ std::string glsl_math(const Dialect& glsl, bp_dtype dtype) {
       {"ERF_TERMS", single ? "28" : "44"},
       {"ERFC_TERMS", single ? "20" : "60"},
   };
+}
+
+std::string glsl_math(const Dialect& glsl, bp_dtype dtype) {
+  const bool single = dtype == BP_FLOAT32;
+  Words words = math_constants(glsl, dtype);
+  words.insert({{"F", glsl.type(dtype)}, {"N", std::string(kDtypeNames[dtype])}, {"s", single ? "f" : "lf"}});
   return filled(single ? kGlslRoundFloat : kGlslRoundDouble, words) + filled(kGlslExponentials, words) +
          filled(kGlslOthers, words);
 }

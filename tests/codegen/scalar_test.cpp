@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // Arithmetic with scalars, as a registry of bp has it, whose entries begin at line 3.
@@ -161,6 +162,16 @@ TEST_F(ScalarHeaders, EachDialectIncludesItsOwnHeaderOfTheRegistry) {
     EXPECT_THAT(header(name.c_str()), HasSubstr(std::string("#include \"backplane/scalar.") + extension + "\""));
     EXPECT_THAT(header(name.c_str()), HasSubstr("own_four_float32("));
   }
+}
+
+// WGSL has no preprocessor: what all functions call is in the registry's file alone, and so said.
+TEST_F(ScalarHeaders, TheHeaderInWgslNamesTheFilesThatItNeeds) {
+  EXPECT_THAT(header("own/scalar.wgsl"), HasSubstr("put the text of backplane/scalar.wgsl into the same module"));
+  EXPECT_THAT(header("own/scalar.wgsl"), HasSubstr("fn own_four_float32(x_0: f32, a_1: f32) -> f32 {"));
+  EXPECT_THAT(header("own/scalar.wgsl"), HasSubstr("fn own_four_int64(x_0: vec2<u32>, a_1: vec2<u32>) -> vec2<u32> {"));
+  EXPECT_THAT(header("own/scalar.wgsl"), Not(HasSubstr("fn bp_keep(")));
+  EXPECT_THAT(header("own/scalar.wgsl"), Not(HasSubstr("float64")));
+  EXPECT_THAT(header("backplane/scalar.wgsl"), HasSubstr("fn bp_keep("));
 }
 
 TEST_F(ScalarHeaders, OnlyTheDialectsThatAreAskedForAreWritten) {
