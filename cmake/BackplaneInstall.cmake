@@ -27,7 +27,7 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/include/backplane
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING REGEX "\\.(hpp|cuh|glsl|cl)$")
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING REGEX "\\.(hpp|cuh|glsl|cl|wgsl)$")
 _backplane_registry_files(registry ${PROJECT_SOURCE_DIR}/ops.yaml)
 foreach(file IN LISTS registry) # each where the file that includes it will look
   file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${file})

@@ -42,6 +42,11 @@ def test_the_pages_lie_in_the_prefix():
     assert len(list((pages / "ops").glob("*.md"))) > 300
 
 
+@needs_prefix
+def test_the_scalar_functions_of_every_dialect_lie_in_the_prefix():
+    assert {path.suffix for path in pathlib.Path(PREFIX, "include/backplane").glob("scalar.*")} == {".hpp", ".cuh", ".glsl", ".cl", ".wgsl"}
+
+
 def new(tmp_path, *words):
     done = subprocess.run([pathlib.Path(PREFIX) / "bin/backplane", "new", *words], capture_output=True, text=True, cwd=tmp_path)
     return done.returncode, done.stdout + done.stderr
