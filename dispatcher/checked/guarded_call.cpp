@@ -5,7 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/granules.hpp"
 #include "memory/storage.hpp"
 #include "record/host_table.hpp"
 
@@ -49,7 +51,7 @@ GuardedCall::GuardedCall(Device& device, const bp_frame& frame, const char* plug
       table_(device.backend->def),
       frame_(frame),
       plugin_(plugin),
-      margin_(std::max<uint64_t>(kMargin, device.properties.alignment)),
+      margin_(block_size(device, std::max<uint64_t>(kMargin, device.properties.alignment))),
       retired_(retired) {}
 
 // Where begin or end threw, the kernel's work ends before the memory does. A device that was lost takes it along.
@@ -124,7 +126,7 @@ bp_tensor* GuardedCall::guard_input(int32_t index, bp_tensor* given, const bp_va
 // Between margins, in a block that nobody else has and that outlives the call.
 void GuardedCall::lend_copy(Input& input) {
   const bp_tensor& given = *input.tensor;
-  const uint64_t size = given.nbytes + 2 * margin_;
+  const uint64_t size = block_size(device_, given.nbytes + 2 * margin_);
   void* data = nullptr;
   if (table_.allocate(table_.context, device_.ordinal, size, &data) != BP_OK || !data) {
     take_error();  // there is no room for it: the kernel gets the argument itself
@@ -147,8 +149,9 @@ void GuardedCall::take_back(Input& input) {
 
 bp_status GuardedCall::scratch(uint64_t size, void** data) {
   size = std::max<uint64_t>(size, 1);
-  if (const bp_status status = table_.allocate(table_.context, device_.ordinal, size + margin_, data)) return status;
-  lent_.push_back(lent_block(device_, *data, size + margin_, false));
+  const uint64_t whole = block_size(device_, size + margin_);
+  if (const bp_status status = table_.allocate(table_.context, device_.ordinal, whole, data)) return status;
+  lent_.push_back(lent_block(device_, *data, whole, false));
   write(*data, 0, kPoison, size);
   write(*data, size, kMarginByte, margin_);
   margins_.push_back({"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_});
@@ -197,32 +200,41 @@ void GuardedCall::free_oldest(size_t kept) {
 }
 
 void GuardedCall::write(void* data, uint64_t offset, unsigned char byte, uint64_t size) {
-  const std::vector<unsigned char> bytes(size, byte);
-  if (!size) return;
+  write(data, offset, std::vector<unsigned char>(size, byte));
+}
+
+// The device copies whole granules: where `bytes` begin or end within one, its other bytes are written as they are.
+void GuardedCall::write(void* data, uint64_t offset, std::vector<unsigned char> bytes) {
+  if (bytes.empty()) return;
+  if (splits_granules(device_, offset, bytes.size())) {
+    const uint64_t inside = offset & (device_.properties.copy_granule - 1);
+    offset -= inside;
+    std::vector<unsigned char> whole = read(data, offset, block_size(device_, inside + bytes.size()));
+    std::copy(bytes.begin(), bytes.end(), whole.begin() + static_cast<ptrdiff_t>(inside));
+    bytes = std::move(whole);
+  }
   if (const bp_status status = table_.copy_from_host(table_.context, device_.ordinal, frame_.stream, frame_.ticket,
-                                                     data, offset, bytes.data(), size))
+                                                     data, offset, bytes.data(), bytes.size()))
     throw_device_error(device_, status, "copy_from_host");
 }
 
 std::vector<unsigned char> GuardedCall::read(void* data, uint64_t offset, uint64_t size) {
-  std::vector<unsigned char> bytes(size);
-  if (const bp_status status =
-          table_.copy_to_host(table_.context, device_.ordinal, frame_.stream, bytes.data(), data, offset, size))
+  if (!size) return {};
+  const uint64_t inside = splits_granules(device_, offset, size) ? offset & (device_.properties.copy_granule - 1) : 0;
+  std::vector<unsigned char> bytes(block_size(device_, inside + size));
+  if (const bp_status status = table_.copy_to_host(table_.context, device_.ordinal, frame_.stream, bytes.data(), data,
+                                                   offset - inside, bytes.size()))
     throw_device_error(device_, status, "copy_to_host");
-  return bytes;
+  const auto first = bytes.begin() + static_cast<ptrdiff_t>(inside);
+  return {first, first + static_cast<ptrdiff_t>(size)};
 }
 
 void GuardedCall::copy(void* to, uint64_t to_offset, void* from, uint64_t from_offset, uint64_t size) {
-  if (!device_.synchronous()) {
-    if (const bp_status status = table_.copy(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to,
-                                             to_offset, from, from_offset, size))
-      throw_device_error(device_, status, "copy");
-    return;
-  }
-  const std::vector<unsigned char> bytes = read(from, from_offset, size);
-  if (const bp_status status = table_.copy_from_host(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to,
-                                                     to_offset, bytes.data(), bytes.size()))
-    throw_device_error(device_, status, "copy_from_host");
+  if (device_.synchronous() || splits_granules(device_, to_offset, size) || splits_granules(device_, from_offset, size))
+    return write(to, to_offset, read(from, from_offset, size));
+  if (const bp_status status = table_.copy(table_.context, device_.ordinal, frame_.stream, frame_.ticket, to, to_offset,
+                                           from, from_offset, size))
+    throw_device_error(device_, status, "copy");
 }
 
 // An error of the work itself stays with the stream, whose next wait reports it.

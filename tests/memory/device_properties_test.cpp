@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "backplane/checked.hpp"
 #include "host_backend.hpp"
 #include "memory/copy.hpp"
 #include "memory/device.hpp"
@@ -38,6 +39,12 @@ bp_status note_operands(const bp_frame*, const bp_value* args, int32_t n_args, b
   for (size_t i = 1; i < operands.size(); ++i)
     EXPECT_TRUE(operands[i] == operands[0] || operands[i]->dl.data != written) << "operand " << i;
   return BP_OK;
+}
+
+// Takes bytes that split granules.
+bp_status use_scratch(const bp_frame* frame, const bp_value*, int32_t, bp_value*, int32_t) {
+  void* data = nullptr;
+  return frame->host->scratch(frame, kGranule + 1, &data);
 }
 
 bp_backend_def granular_backend() {
@@ -85,6 +92,11 @@ core::Device& granular() {
     record->index = core::kCountedPlugins;
     const bp_backend_def backend = granular_backend();
     EXPECT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
+    enable_checked_kernels();  // of the rows that follow
+    check_kernels(false);
+    bp_kernel_def scratch = kernel_row("bp::multiply", "granular", use_scratch);
+    scratch.dtypes = BP_MASK_ANY;
+    EXPECT_EQ(core::host_table.register_kernel(record, &scratch), BP_OK) << core::host_table.get_error();
     for (const char* op : {"bp::negative", "bp::add", "bp::index_put", "bp::copy"}) {
       bp_kernel_def row = kernel_row(op, "granular", note_operands);
       row.flags = BP_KERNEL_STRIDED | BP_KERNEL_INPLACE | BP_KERNEL_SEPARATE_BLOCKS | BP_KERNEL_BROADCASTS;
@@ -128,6 +140,17 @@ TEST(CopyGranule, BytesThatSplitGranulesArriveAndLeaveTheOthersAlone) {
     }
   core::release(x);
   core::release(y);
+}
+
+TEST(CopyGranule, CheckedModeKeepsToIt) {
+  const bp_device id = core::id_of(granular());
+  for (int64_t size : {1, 5, 16, 33}) {
+    const Tensor x = empty({&size, 1}, BP_UINT8, id);
+    check_kernels(true);
+    const std::string error = said([&] { op("multiply", {value(x), value(x)}); });
+    check_kernels(false);
+    EXPECT_EQ(error, "");
+  }
 }
 
 TEST(LargestBlock, MoreIsRefusedWithTheLimit) {
