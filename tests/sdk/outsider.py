@@ -5,7 +5,7 @@ tries them, trains the demo on the backend, unloads it.
 
 FOLDER is emptied first. Prints each step with its seconds, how long each backend took from the command to a passing conformance run, how
 long it all took and how many lines stand in each project. The exit status is 0 where every step passed. The backend over OpenCL is
-made where there is a loader, the one over Vulkan where there are a loader, a driver and glslc, the one over CUDA where there is nvcc, with the machine's driver or the
+made where there is a loader, the one over Vulkan where there are a loader, a driver and glslc, the one over WebGPU where there are a driver of Vulkan and Python's package wgpu, the one over CUDA where there is nvcc, with the machine's driver or the
 one in --cuda-driver. --short leaves out the backend in C, whose kernels are the C++ ones, takes one sample per op (of those over a driver in the mode `test` alone: they have kernels to compile), and trains only where
 scikit-learn, which has the demo's digits, is installed.
 """
@@ -106,6 +106,12 @@ def backends(short, cuda_driver):
         left_out("Vulkan", "driver here (Debian: mesa-vulkan-drivers)")
     else:
         yield "acmevk", "vulkan", lint_alone, {}
+    if not (wgpu := importlib.util.find_spec("wgpu")):
+        left_out("WebGPU", "package wgpu in this Python (pip install wgpu; it needs Python 3.11)")
+    elif not vulkan_drivers():
+        left_out("WebGPU", "driver of Vulkan here (Debian: mesa-vulkan-drivers)")
+    else:
+        yield "acmegpu", "webgpu", lint_alone, {"WEBGPU_DIR": str(pathlib.Path(wgpu.origin).with_name("resources"))}
     if not nvcc():
         left_out("CUDA", "nvcc here (Debian: nvidia-cuda-toolkit)")
     elif ctypes.util.find_library("cuda"):
@@ -126,7 +132,7 @@ def lines_of(project):
 def print_lines(folder):
     for project in sorted(path for path in folder.iterdir() if path.is_dir()):
         lines = lines_of(project)
-        code = sum(count for name, count in lines.items() if name.endswith((".c", ".h", ".cpp", ".hpp", ".cl", ".cu", ".cuh", ".comp", ".glsl")))
+        code = sum(count for name, count in lines.items() if name.endswith((".c", ".h", ".cpp", ".hpp", ".cl", ".cu", ".cuh", ".comp", ".glsl", ".wgsl")))
         device = sum(count for name, count in lines.items() if name.startswith("device."))
         parts = f", device table {device}" if device else ""
         print(f"  {project.name}: {sum(lines.values())} lines in {len(lines)} files; code {code}{parts}")
@@ -149,7 +155,7 @@ def main():
         plugin = run.project("backend", name, language, *whole, tests=tests)
         if options.short and not importlib.util.find_spec("sklearn"):
             print("           the demo is left out: no scikit-learn here (./dev demo installs it)", flush=True)
-        elif environment:
+        elif "LD_LIBRARY_PATH" in environment:
             print("           the demo is left out on this driver", flush=True)
         elif not (options.short and tests):
             run.step(f"backend {name}: the demo trained for an epoch", sys.executable, DIGITS, "--device", name, "--plugin", plugin,

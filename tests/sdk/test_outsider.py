@@ -54,7 +54,7 @@ def new(tmp_path, *words):
 
 @needs_prefix
 @pytest.mark.parametrize(("words", "why"), [
-    (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++, cuda, opencl, vulkan"),
+    (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++, cuda, opencl, vulkan, webgpu"),
     (["gadget", "acme", "made"], "expected one of backend, op"),
     (["backend", "Acme", "made"], "lower-case"),
     (["backend", "a-b", "made"], "lower-case"),
@@ -147,7 +147,7 @@ def test_new_overwrites_nothing(tmp_path):
 
 @needs_prefix
 @pytest.mark.parametrize(("kind", "language", "words"), [
-    *(("backend", language, ["minimal"]) for language in ("c", "c++", "cuda", "vulkan")),
+    *(("backend", language, ["minimal"]) for language in ("c", "c++", "cuda", "vulkan", "webgpu")),
     ("backend", "opencl", []),  # the word of its template is that of the interface
     *(("op", language, ["wave", "sketch"]) for language in ("c", "c++")),
 ])  # fmt: skip

@@ -32,6 +32,7 @@ ALLOWED = {
     **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave", "wave_c", "opencl")},
     "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
     "plugins/minimal_cuda/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),  # likewise
+    "plugins/minimal_webgpu/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),
     "python/": ("dispatcher/",),
 }
 # Folder -> headers from outside this tree that it must not see.

@@ -33,7 +33,7 @@ def test_a_backend_is_few_functions():
     assert 0 < len(set(primitives().values())) <= FUNCTIONS
 
 
-@pytest.mark.parametrize("project", ["example/simulator", "minimal", "minimal_cuda", "minimal_vulkan", "opencl"])
+@pytest.mark.parametrize("project", ["example/simulator", "minimal", "minimal_cuda", "minimal_vulkan", "minimal_webgpu", "opencl"])
 def test_a_backend_has_a_kernel_for_every_primitive_and_for_nothing_else(project):
     assert kernels_of(PLUGINS / project / "kernels") == set(primitives())
 

@@ -1,0 +1,1 @@
+../minimal_vulkan/plugin.cpp
