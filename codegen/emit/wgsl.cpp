@@ -112,22 +112,15 @@ class WgslPrinter {
     }
   }
 
-  // Operands of arithmetic and of calls. A compiler would take x * 0 for 0, x + 0 for x and x - x for 0, which is wrong
-  // for infinities, NaN or -0: it may not see the 0, nor that two operands are the same.
+  // Operands of arithmetic and of calls. A compiler would take x * 0 and x + 0 for 0 and x, which is wrong for
+  // infinities, NaN and -0: it may not see the 0.
   std::string hidden_list(const ScalarNode& n) const {
     std::string text;
-    std::vector<std::string_view> before;
     for (const uint32_t child : n.children) {
       const ScalarNode& operand = function_.nodes[child];
-      std::string one = node(child);
-      if (operand.dtype == BP_FLOAT32 && operand.kind == ScalarNode::Kind::kNumber && operand.number == 0 &&
-          !witness_.empty())
-        one = "bp_opaque(" + one + ", " + witness_ + ")";
-      if (operand.dtype == BP_FLOAT32 && operand.kind == ScalarNode::Kind::kName) {
-        if (std::count(before.begin(), before.end(), operand.name)) one = "bp_keep(" + one + ")";
-        before.push_back(operand.name);
-      }
-      text += (text.empty() ? "" : ", ") + one;
+      const bool hides = operand.dtype == BP_FLOAT32 && operand.kind == ScalarNode::Kind::kNumber &&
+                         operand.number == 0 && !witness_.empty();
+      text += (text.empty() ? "" : ", ") + (hides ? "bp_opaque(" + node(child) + ", " + witness_ + ")" : node(child));
     }
     return text;
   }
@@ -138,7 +131,7 @@ class WgslPrinter {
     if (n.name == "not") return "(!" + a + ")";
     if (n.name == "neg" && is_pair(dtype)) return of("subtract", dtype, wgsl_number(dtype, 0, 0) + ", " + a);
     if (n.name == "neg")
-      return is_integer(dtype) ? narrowed(dtype, wgsl_number(dtype, 0, 0) + " - " + a) : "(-" + a + ")";
+      return is_integer(dtype) ? narrowed(dtype, wgsl_number(dtype, 0, 0) + " - " + a) : "bp_keep(-" + a + ")";
     const std::string b = node(n.children[1]);
     if (n.name == "and") return "(" + a + " && " + b + ")";
     if (n.name == "or") return "(" + a + " || " + b + ")";

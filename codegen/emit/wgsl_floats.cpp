@@ -27,9 +27,10 @@ fn bp_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f8000
 fn bp_is_inf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 fn bp_is_negative(x: f32) -> bool { return (bitcast<u32>(x) & 0x80000000u) != 0u; }  // -0 and -NaN too
 fn bp_add_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x + y); }
-fn bp_subtract_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x - y); }
+// What a compiler knows to be equal has the difference 0 and the quotient 1, unless it is infinite or NaN.
+fn bp_subtract_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x - bp_opaque(y, x)); }
 fn bp_multiply_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x * y); }
-fn bp_divide_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x / y); }
+fn bp_divide_of_float32(x: f32, y: f32) -> f32 { return bp_keep(x / bp_opaque(y, x)); }
 fn bp_equal_of_float32(x: f32, y: f32) -> bool { return x == y && !bp_is_nan(x) && !bp_is_nan(y); }
 fn bp_less_of_float32(x: f32, y: f32) -> bool { return x < y && !bp_is_nan(x) && !bp_is_nan(y); }
 fn bp_less_equal_of_float32(x: f32, y: f32) -> bool { return x <= y && !bp_is_nan(x) && !bp_is_nan(y); }

@@ -1,6 +1,7 @@
 """The scalar functions of the registry in WGSL, compiled by wgpu-native and run by the first device that it finds."""
 
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -121,6 +122,43 @@ def test_scalar_function_is_the_cpu_backends(device, declarations, op):
         found = device.run(pipeline, which, arrays, function.result)
         wrong += scalar_law.mistakes(function, arrays, found, units=16, flushes=True)
     assert not wrong, f"{len(wrong)}: {wrong[:12]}"
+
+
+# What a compiler takes for something else if it may assume real numbers: formula, and its value.
+FORMULAS = {
+    "times_zero": ("x * 0.0", lambda x, y: x * np.float32(0)),
+    "zero_times": ("0.0 * x", lambda x, y: np.float32(0) * x),
+    "plus_zero": ("x + 0.0", lambda x, y: x + np.float32(0)),
+    "zero_minus": ("0.0 - x", lambda x, y: np.float32(0) - x),
+    "itself_less": ("x - x", lambda x, y: x - x),
+    "by_itself": ("x / x", lambda x, y: x / x),
+    "rounding": ("(x + y) - x", lambda x, y: (x + y) - x),
+    "fused": ("x * y - x * y", lambda x, y: x * y - x * y),
+    "scaled": ("(x * 1e30) * 1e-30", lambda x, y: (x * np.float32(1e30)) * np.float32(1e-30)),
+    "not_less": ("where(not (x < y), 1.0, 0.0)", lambda x, y: ~(x < y)),
+    "greater": ("where(x < y, y, x)", lambda x, y: np.where(x < y, y, x)),
+    "is_nan": ("where(x != x, 1.0, 0.0)", lambda x, y: x != x),
+}
+
+
+def test_a_compiler_changes_no_formula(device, header, tmp_path):
+    entry = "  - op: {}(Tensor x, Tensor y) -> Tensor\n    doc: F.\n    primitive: binary\n    dtypes: [float32]\n    shape: broadcast(x, y)\n    vjp: zero\n    jvp: zero\n    samples: [{{x: [2], y: [2]}}]\n    scalar: {}\n"
+    (tmp_path / "own.yaml").write_text("namespace: own\nops:\n" + "".join(entry.format(name, formula) for name, (formula, _) in FORMULAS.items()))
+    codegen = [scalar_law.BUILD / "bin/backplane-codegen", "--ops", tmp_path / "own.yaml", "--import", scalar_law.REGISTRY]
+    subprocess.run([*codegen, "--out", tmp_path, "--emit", "scalar", "--dialect", "wgsl"], check=True, timeout=60)
+    functions = [scalar_law.Function(name, "float32", ("float32", "float32"), "float32", f"own_{name}_float32") for name in FORMULAS]
+    pipeline = device.pipeline(header + (tmp_path / "include/own/scalar.wgsl").read_text() + _shader(functions))
+    values = scalar_law.values("float32")
+    values = values[(values == 0) | (np.abs(values) >= np.finfo(np.float32).tiny) | np.isnan(values)]
+    x, y = (part.ravel() for part in np.meshgrid(values, values))
+    for which, (name, (_, value)) in enumerate(FORMULAS.items()):
+        found = device.run(pipeline, which, [x, y], "float32")
+        with np.errstate(all="ignore"):
+            expected = value(x, y).astype(np.float32)
+        ordinary = ~(np.abs(expected) < 4 * np.finfo(np.float32).tiny) | (expected == 0)
+        same = (np.isnan(found) & np.isnan(expected)) | ((found == expected) & (np.signbit(found) == np.signbit(expected)))
+        wrong = np.flatnonzero(~same & ordinary)
+        assert not len(wrong), (name, [(x[i], y[i], found[i], expected[i]) for i in wrong[:5]])
 
 
 def test_every_function_of_its_dtypes_is_in_the_header(header):

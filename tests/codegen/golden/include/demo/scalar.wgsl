@@ -29,6 +29,6 @@ fn demo_axpby_float32(x_0: f32, y_1: f32, alpha_2: f32, beta_3: f32) -> f32 {
   return bp_add_of_float32(bp_multiply_of_float32(x_0, alpha_2), bp_multiply_of_float32(y_1, beta_3));
 }
 fn demo_cube_float32(x_0: f32) -> f32 {
-  let s_1: f32 = bp_multiply_of_float32(x_0, bp_keep(x_0));
+  let s_1: f32 = bp_multiply_of_float32(x_0, x_0);
   return bp_multiply_of_float32(x_0, s_1);
 }
