@@ -284,6 +284,8 @@ Graph TraceScope::leave(std::span<const Tensor> results, GraphOptions options) {
 
 std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }
 std::vector<TensorRead> TraceScope::reads() const { return level_->reads(); }
+std::vector<Tensor> TraceScope::changed() const { return level_->changed_outside(); }
+bool TraceScope::has_changed(const Tensor& entered) const { return level_->has_changed(entered); }
 void TraceScope::fix_generator(size_t index) { level_->random().fix(index); }
 
 Bodies make_bodies(std::span<const BodyOf> functions, std::span<const Tensor> lifted_so_far,

@@ -40,6 +40,8 @@ class TraceLevel final : public Level, private Sites {
   std::shared_ptr<graph::Graph> finish(std::span<const Tensor> results);
   TraceRandom& random() { return random_; }
   std::vector<TensorRead> reads() const;
+  std::vector<Tensor> changed_outside() const;
+  bool has_changed(const Tensor& tensor) const;
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);
@@ -62,6 +64,7 @@ class TraceLevel final : public Level, private Sites {
     graph::ValueId value = graph::kNone;  // what it is in the end
   };
   TensorImpl* stand_in_for(const TensorImpl* tensor) const;
+  bool is_over_changed(const TensorImpl& tensor) const;
   std::vector<Changed> changes(std::span<const Tensor> results) const;
   void settle(std::vector<Changed>& changed);
   graph::ValueId alias_of(graph::ValueId value) const;

@@ -49,10 +49,30 @@ TensorImpl* TraceLevel::stand_in(TensorImpl* tensor) {
   return t;
 }
 
+// Does the tensor, or one over the same memory, have a value that it only gets when the graph runs?
+bool TraceLevel::is_over_changed(const TensorImpl& tensor) const {
+  const auto has_version = [&](size_t place) { return impl(stand_ins_[place].wrapper)->wrapper->version != 0; };
+  if (const auto known = stand_in_of_.find(&tensor); known != stand_in_of_.end() && has_version(known->second))
+    return true;
+  const auto [first, last] = stand_ins_over_.equal_range(tensor.storage);
+  return tensor.storage && std::any_of(first, last, [&](const auto& place) { return has_version(place.second); });
+}
+
+std::vector<Tensor> TraceLevel::changed_outside() const {
+  std::vector<Tensor> changed;
+  for (const StandIn& s : stand_ins_)
+    if (impl(s.wrapper)->wrapper->version != 0)
+      changed.push_back(graph_->constants()[graph_->value(s.constant).index].tensor);
+  return changed;
+}
+
+bool TraceLevel::has_changed(const Tensor& tensor) const {
+  return wrapper_of(*this, impl(tensor)) && impl(tensor)->wrapper->version != 0;
+}
+
 void TraceLevel::note_read(TensorImpl& tensor, const char* who) {
-  const TensorImpl* known = stand_in_for(&tensor);
-  BP_CHECK(!known || known->wrapper->version == 0, VALUE, who, ": the tensor was changed in place by a function that ",
-           transform, " is writing down, so it has no value yet", line_of_program(),
+  BP_CHECK(!is_over_changed(tensor), VALUE, who, ": the tensor was changed in place by a function that ", transform,
+           " is writing down, so it has no value yet", line_of_program(),
            ". Fix: choose elementwise with where, branch with cond, or read the "
            "value outside of the traced function");
   const Tensor read = Tensor::share(&tensor);

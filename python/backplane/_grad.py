@@ -40,18 +40,16 @@ class _GradMode(_core.SettingBlock):
         return made if function is None else made(function)  # @no_grad, without parentheses
 
     def __call__(self, function: Function) -> Function:
-        import functools
+        from ._block_wrappers import in_block
 
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with type(self)():
-                return function(*args, **kwargs)
-
-        return wrapped
+        return in_block(type(self), function)
 
 
 class no_grad(_GradMode):
-    """Calls inside are not recorded: `with no_grad(): ...` or `@no_grad()`."""
+    """Calls inside are not recorded: `with no_grad(): ...` or `@no_grad()`.
+
+    Of a generator or a coroutine that it decorates, each step runs so; the code between the steps does not.
+    """
 
     __slots__ = ()
     _enabled = False

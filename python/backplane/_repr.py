@@ -21,12 +21,14 @@ def options():
     return {**OPTIONS, **_OF_BLOCK.get({})}
 
 
-def enter_block(given):
-    return _OF_BLOCK.set({**_OF_BLOCK.get({}), **given})
+def block_of(make_options):
+    """What VariableBlock takes for a block of the options that make_options gives when it is entered."""
 
+    def make():
+        given = {**_OF_BLOCK.get({}), **make_options()}
+        return given, {**OPTIONS, **given}
 
-def exit_block(token):
-    _OF_BLOCK.reset(token)
+    return _OF_BLOCK, make
 
 
 def change_options(given):
@@ -34,7 +36,7 @@ def change_options(given):
     if _OF_BLOCK.get(None) is None:
         OPTIONS.update(given)
     else:
-        enter_block(given)
+        _OF_BLOCK.set({**_OF_BLOCK.get(), **given})
 
 
 def tensor_repr(x):

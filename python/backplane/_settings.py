@@ -229,23 +229,13 @@ def set_printoptions(
     change_options(_checked_options(precision, threshold, edgeitems, linewidth, sci_mode, suppress, profile))
 
 
-class PrintOptions:
-    """What printoptions returns: `with` sets the options for a block."""
+class PrintOptions(_core.VariableBlock):
+    """What printoptions returns: `with` sets the options for a block, and gives all of them as a dict."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._options = options
-        self._tokens: list[Any] = []
+    def __new__(cls, options: dict[str, Any]) -> Any:
+        from ._repr import block_of
 
-    def __enter__(self) -> dict[str, Any]:
-        from ._repr import enter_block
-
-        self._tokens.append(enter_block(_checked_options(**self._options)))
-        return get_printoptions()
-
-    def __exit__(self, *failure: object) -> None:
-        from ._repr import exit_block
-
-        exit_block(self._tokens.pop())
+        return super().__new__(cls, *block_of(lambda: _checked_options(**options)))
 
 
 def printoptions(

@@ -136,6 +136,10 @@ class BACKPLANE_API TraceScope {
   std::span<bp_generator_state* const> generators() const;
   // The tensors from outside whose values the function has read, in no order: those are in no node of the graph.
   std::vector<TensorRead> reads() const;
+  // Tensors from outside that the function has changed in place so far. They keep their values until the graph runs.
+  std::vector<Tensor> changed() const;
+  // The same of a tensor that `enter` gave.
+  bool has_changed(const Tensor& entered) const;
   // Calls of this generator will always give what they would give now: of one that is made inside the function.
   void fix_generator(size_t index);
 

@@ -6,6 +6,7 @@
 
 #include "bindings/guards/attribute_readers.hpp"
 #include "bindings/guards/changing_calls.hpp"
+#include "bindings/guards/hidden_state.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -153,23 +154,6 @@ bool unwrap_partial(PyRef* callable, std::vector<PyObject*>* arguments, Reads& r
   return true;
 }
 
-// What the results hang on besides the arguments.
-void note_hidden(PyObject* function, const std::string& name, const std::string& module, Arguments arguments,
-                 Reads& reads) {
-  if (is_asked_again(name)) {
-    const PyRef given = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
-    for (size_t i = 0; given && i < arguments.size(); ++i)
-      PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), Py_NewRef(arguments[i]));
-    if (given) reads.result(function, given.get());
-  }
-  if (module == "_warnings") {
-    const PyRef warnings = PyRef::steal(PyImport_ImportModule("warnings"));
-    const PyRef filters = PyRef::steal(warnings ? PyObject_GetAttrString(warnings.get(), "filters") : nullptr);
-    if (filters) reads.name(filters.get(), "warnings.filters", false), reads.content(filters.get());
-    forget_error();
-  }
-}
-
 bool note_context_variable(string_view name, PyObject* self, Reads& reads) {
   if (!PyContextVar_CheckExact(self)) return false;
   if (name == "set" || name == "reset") {
@@ -189,9 +173,17 @@ void note_print(const SeenCall& call, Reads& reads, const Reads::Storing& at) {
   }
 }
 
+// What NumPy takes for the time of the call.
+bool is_moment(PyObject* argument) {
+  return PyUnicode_Check(argument) && (PyUnicode_CompareWithASCIIString(argument, "now") == 0 ||
+                                       PyUnicode_CompareWithASCIIString(argument, "today") == 0);
+}
+
 void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Reads& reads, const Reads::Storing& at) {
   const std::string name = text_of_attribute(function, "__name__"), module = text_of_attribute(function, "__module__");
   const Arguments all = call.arguments;
+  if (module.starts_with("numpy") && std::any_of(all.begin(), all.end(), is_moment))
+    return reads.refuse("reads a clock", at);
   if (name == "unguarded" && module.starts_with("backplane")) return;
   if (const std::string what = changing_call(function, self, name, reads, at); !what.empty())
     return reads.refuse("calls " + name + "(), which " + what + ",", at);
@@ -199,7 +191,7 @@ void note_function_of_c(PyObject* function, SeenCall& call, PyObject* self, Read
   if (self && is_named(self, "functools._lru_cache_wrapper")) return reads.cache(self, true, at);
   if (name == "print") note_print(call, reads, at);
   const Arguments own = self && !all.empty() && PyCFunction_Check(function) ? all.subspan(1) : all;
-  note_hidden(function, name, module, own, reads);
+  note_hidden_state({function, self, name, module, all, own}, reads, at);
   if (name == "iter" || name == "__iter__") {
     for (PyObject* argument : all) reads.content(argument);
     return;
@@ -223,6 +215,9 @@ void note_class(PyObject* type, const SeenCall& call, Reads& reads, const Reads:
   const string_view name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
   if (name.starts_with("numpy.random.") && call.arguments.empty())
     return reads.refuse("makes a random generator with a seed that is new each time", at);
+  if (name.starts_with("numpy.") && std::any_of(call.arguments.begin(), call.arguments.end(), is_moment))
+    return reads.refuse("reads a clock", at);
+  if (name == "decimal.Decimal") note_decimal_context(reads);
   if (is_one_of(name, {"type", "super", "property", "classmethod", "staticmethod"})) return;
   note_attribute_readers(type, std::string(name), "", call.arguments, reads);
   note_arguments(call.arguments, reads, at);
@@ -241,9 +236,11 @@ void note_call(SeenCall call, Reads& reads, const Reads::Storing& at) {
     function = PyMethod_GET_FUNCTION(function);
   }
   if (PyFunction_Check(function)) {
-    if (call.by_package) note_arguments(call.arguments, reads, at);
-    return;
+    if (!call.by_package) return;
+    note_settings(function, text_of_attribute(function, "__name__"), call.arguments, reads, at);
+    return note_arguments(call.arguments, reads, at);
   }
+  if (is_pointer_of_ctypes(function)) reads.keep_none("it calls a function through ctypes");
   if (PyWeakref_CheckRef(function)) {  // a guard would keep the object alive
     if (PyWeakref_GET_OBJECT(function) != Py_None) reads.keep_none("it follows a weak reference");
     return;

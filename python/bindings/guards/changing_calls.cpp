@@ -46,11 +46,8 @@ constexpr std::pair<string_view, string_view> kChangingNames[] = {
     {"sys.getrefcount", "counts references"},
     {"sys._current_frames", "looks at other threads"},
     {"sys._getframe", "looks at the frames of callers"},
+    {"sys.gettrace", "asks for the trace function, which is that of the compiler meanwhile"},
 };
-
-constexpr string_view kAskedAgain[] = {"_abc_instancecheck", "_abc_subclasscheck",    "__subclasses__", "get_ident",
-                                       "getrecursionlimit",  "getswitchinterval",     "localeconv",     "setlocale",
-                                       "getcontext",         "get_int_max_str_digits"};
 
 bool is_clock_of_datetime(PyObject* function, string_view name) {
   if (name != "now" && name != "utcnow" && name != "today") return false;
@@ -91,7 +88,7 @@ std::string changing_call(PyObject* function, PyObject* self, const std::string&
   if (is_clock_of_datetime(function, name)) return "reads a clock";
   const std::string module = text_of_attribute(function, "__module__"), whole = module + "." + name;
   for (const auto& [known, what] : kChangingNames)
-    if (whole == known && !(name == "_getframe" && at.by_library)) return std::string(what);
+    if (whole == known && !(at.by_library && (name == "_getframe" || name == "gettrace"))) return std::string(what);
   const bool is_method = self && !PyModule_Check(self);
   const std::string of_self =
       is_method ? text_of_attribute(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__module__") : "";
@@ -109,10 +106,6 @@ bool is_for_messages(PyObject* file) {
   for (const char* name : {"stdout", "stderr"})
     if (PySys_GetObject(name) == file) return true;
   return false;
-}
-
-bool is_asked_again(const std::string& name) {
-  return std::find(std::begin(kAskedAgain), std::end(kAskedAgain), name) != std::end(kAskedAgain);
 }
 
 }  // namespace backplane::python

@@ -20,7 +20,4 @@ std::string changing_call(PyObject* function, PyObject* self, const std::string&
 // What is written to standard output is a message of the trace.
 bool is_for_messages(PyObject* file);
 
-// Is it one whose result hangs on something hidden that is cheap to ask again, as the current thread's number?
-bool is_asked_again(const std::string& name);
-
 }  // namespace backplane::python

@@ -117,25 +117,6 @@ bool Effects::settle_numbers() {
   return all;
 }
 
-PyRef renewed(PyObject* value) {
-  if (PyFunction_Check(value)) {  // which deepcopy leaves as it is
-    auto* const function = reinterpret_cast<PyFunctionObject*>(value);
-    PyRef copy = PyRef::steal(
-        PyFunction_NewWithQualName(PyFunction_GetCode(value), PyFunction_GetGlobals(value), function->func_qualname));
-    if (!copy) return {};
-    if (PyObject* cells = PyFunction_GetClosure(value)) PyFunction_SetClosure(copy.get(), cells);
-    if (PyObject* defaults = PyFunction_GetDefaults(value)) PyFunction_SetDefaults(copy.get(), defaults);
-    for (const char* name : {"__kwdefaults__", "__dict__", "__doc__"}) {
-      const PyRef part = PyRef::steal(PyObject_GetAttrString(value, name));
-      if (part && part.get() != Py_None) PyObject_SetAttrString(copy.get(), name, part.get());
-    }
-    forget_error();
-    return copy;
-  }
-  const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
-  return PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "(O)", value) : nullptr);
-}
-
 namespace {
 
 bool holds_size(PyObject* object) {
@@ -239,14 +220,37 @@ bool Effects::are_like(const Effects& other, const std::function<bool(PyObject*,
   return true;
 }
 
-bool Effects::replay(const std::function<PyRef(PyObject*)>& number) const {
+// A tuple of sizes is made of their numbers.
+static bool is_renewed(const Effects::Effect& effect, Py_ssize_t i) {
+  const auto at = static_cast<size_t>(i);
+  return at < effect.is_new.size() && effect.is_new[at] && !holds_size(PyTuple_GET_ITEM(effect.arguments.get(), i));
+}
+
+bool Effects::stores(PyObject* object) const {
+  for (const Effect& effect : effects_)
+    for (Py_ssize_t i = 0; effect.arguments && i < PyTuple_GET_SIZE(effect.arguments.get()); ++i)
+      if (PyTuple_GET_ITEM(effect.arguments.get(), i) == object && object != effect.holder.get()) return true;
+  return false;
+}
+
+void Effects::add_new(PyObject* list) const {
+  for (const Effect& effect : effects_)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(effect.arguments.get()); ++i)
+      if (is_renewed(effect, i)) PyList_Append(list, PyTuple_GET_ITEM(effect.arguments.get(), i));
+}
+
+bool Effects::replay(const std::function<PyRef(PyObject*)>& number, PyObject* anew) const {
+  Py_ssize_t n_new = 0;
   for (const Effect& effect : effects_) {
     const Py_ssize_t count = PyTuple_GET_SIZE(effect.arguments.get());
     PyRef arguments = PyRef::steal(PyTuple_New(count));
     for (Py_ssize_t i = 0; arguments && i < count; ++i) {
       PyObject* argument = PyTuple_GET_ITEM(effect.arguments.get(), i);
-      const bool is_new = static_cast<size_t>(i) < effect.is_new.size() && effect.is_new[static_cast<size_t>(i)];
-      PyRef own = is_new && !holds_size(argument) ? renewed(argument) : with_numbers(argument, number);
+      PyRef own;
+      if (anew && is_renewed(effect, i))
+        own = PyRef::borrow(n_new < PyList_GET_SIZE(anew) ? PyList_GET_ITEM(anew, n_new++) : argument);
+      else
+        own = with_numbers(argument, number);
       if (!own) return false;
       PyTuple_SET_ITEM(arguments.get(), i, own.release());
     }

@@ -1,9 +1,9 @@
 // What a traced function stores outside of itself: attributes, entries, variables, changes of containers.
 //
 // The function ran once, and did all of it. A call that replays the graph does it again, in order; where the trace
-// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: a new list or dict
-// is copied for each replay, a tensor of the trace has no value and is refused. All functions need the interpreter
-// lock.
+// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: each replay stores a
+// new list or dict of its own (renewal.hpp), a tensor of the trace has no value and is refused. All functions need the
+// interpreter lock.
 #pragma once
 
 #include <functional>
@@ -38,6 +38,8 @@ class Effects {
   void add(Effect effect) { effects_.push_back(std::move(effect)); }
   void add(Before before) { before_.push_back(std::move(before)); }
   std::vector<Effect>& all() { return effects_; }
+  const std::vector<Effect>& all() const { return effects_; }
+  bool stores(PyObject* object) const;
   // What is there holds again what it had. Keeps a Python error.
   void take_back();
   // The same where a tensor of the trace was stored, which has no value once that has ended.
@@ -46,8 +48,11 @@ class Effects {
   // Traced numbers that attributes, entries and variables hold become plain ones. False: others are in containers.
   bool settle_numbers();
 
-  // Once more. `number`: what a size or traced number that was stored (bindings/sizes) is now. False: a Python error.
-  bool replay(const std::function<PyRef(PyObject*)>& number) const;
+  // What each replay needs anew: appended to the list, in order.
+  void add_new(PyObject* list) const;
+  // Once more. `number`: what a size or traced number that was stored (bindings/sizes) is now. `anew`: in place of what
+  // add_new appended; nullptr: that itself. False: a Python error.
+  bool replay(const std::function<PyRef(PyObject*)>& number, PyObject* anew) const;
   // Does another run of the same function store the same? `same`: are two sizes?
   bool are_like(const Effects& other, const std::function<bool(PyObject*, PyObject*)>& same) const;
   // Sizes that are stored as they are, or in a tuple. False: others are, in objects that lead to them.
@@ -60,9 +65,5 @@ class Effects {
   std::vector<Effect> effects_;
   std::vector<Before> before_;
 };
-
-// A copy of a value that the trace made, for one replay: containers anew with what they hold, other objects by
-// copy.deepcopy. Empty: a Python error.
-PyRef renewed(PyObject* value);
 
 }  // namespace backplane::python

@@ -4,8 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "backplane/autograd.hpp"
-#include "backplane/device.hpp"
+#include "bindings/guards/class_protocols.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/static_values.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -38,12 +37,6 @@ bool same_list(PyObject* list, PyObject* const* found, Py_ssize_t count) {
   return true;
 }
 
-// A list that a function makes anew at each call.
-bool same_lists(PyObject* own, PyObject* found) {
-  return PyList_CheckExact(own) && PyList_CheckExact(found) &&
-         same_list(own, PySequence_Fast_ITEMS(found), PyList_GET_SIZE(found));
-}
-
 // A dict, a list and a tuple are read in place: a copy would touch every object that they hold.
 bool holds_content(PyObject* content, PyObject* holder) {
   if (PyObject* dict = PyDict_Check(holder) ? holder : viewed_dict(holder); dict && !is_ordered(dict)) {
@@ -61,6 +54,14 @@ bool holds_content(PyObject* content, PyObject* holder) {
 }
 
 bool holds_bytes(PyObject* bytes, PyObject* holder) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(holder, &view, PyBUF_SIMPLE) == 0) {
+    const bool same = view.len == PyBytes_GET_SIZE(bytes) &&
+                      std::memcmp(view.buf, PyBytes_AS_STRING(bytes), static_cast<size_t>(view.len)) == 0;
+    PyBuffer_Release(&view);
+    return same;
+  }
+  forget_error();  // it is not contiguous
   const PyRef now = copied_bytes(holder);
   return now && PyBytes_GET_SIZE(bytes) == PyBytes_GET_SIZE(now.get()) &&
          std::memcmp(PyBytes_AS_STRING(bytes), PyBytes_AS_STRING(now.get()),
@@ -96,12 +97,12 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
       return cache_counts(holder);
     case Guard::kGeneric: {
       PyRef value = PyRef::steal(PyObject_GetAttr(holder, key));
-      if (!value && PyErr_ExceptionMatches(PyExc_AttributeError)) forget_error();
+      if (!value && PyErr_ExceptionMatches(item.value ? PyExc_AttributeError : PyExc_Exception)) forget_error();
       return value;
     }
     case Guard::kSubscripts: {
       PyRef value = PyRef::steal(PyObject_GetItem(holder, key));
-      if (!value && PyErr_ExceptionMatches(PyExc_LookupError)) forget_error();
+      if (!value && PyErr_ExceptionMatches(item.value ? PyExc_LookupError : PyExc_Exception)) forget_error();
       return value;
     }
     case Guard::kContext: {
@@ -112,6 +113,7 @@ PyRef found_at(const Guard& guard, const GuardItem& item) {
     case Guard::kContent:
     case Guard::kBytes:
     case Guard::kFunction:
+    case Guard::kType:
       break;  // no items
   }
   return {};
@@ -136,6 +138,11 @@ std::string difference(const GuardItem& item, PyObject* found) {
   return ": found " + now + ", had " + had;
 }
 
+// May what stands there be a new object at each read?
+bool is_made_anew(Guard::Kind kind) {
+  return kind == Guard::kResult || kind == Guard::kGeneric || kind == Guard::kSubscripts;
+}
+
 int fit_item(const Guard& guard, const GuardItem& item, std::string* why, std::vector<PyRef>* numbers) {
   PyRef found = found_at(guard, item);
   if (!found && PyErr_Occurred()) return -1;
@@ -148,8 +155,10 @@ int fit_item(const Guard& guard, const GuardItem& item, std::string* why, std::v
   if (item.tensor || is_one)
     same = item.tensor && is_one && item.tensor->accepts(BorrowedTensor(found.get()).get());
   else
-    same = found.get() == item.value.get() || (found && item.value && same_value(item.value.get(), found.get())) ||
-           (guard.kind == Guard::kResult && found && item.value && same_lists(item.value.get(), found.get()));
+    same = found.get() == item.value.get() ||
+           (found && item.value &&
+            (same_value(item.value.get(), found.get()) ||
+             (is_made_anew(guard.kind) && same_contents(item.value.get(), found.get()))));
   if (!same && why) *why = place_of(guard, item.key.get()) + difference(item, found.get());
   return same;
 }
@@ -165,8 +174,31 @@ bool is_of_owner(const Guard& guard) {
   return now.get() == guard.holder.get();
 }
 
+// As long as the interpreter's number of a class's state is the same, so are all of its lookups.
+int fit_class(const Guard& guard, std::string* why, std::vector<PyRef>* numbers) {
+  auto* const type = reinterpret_cast<PyTypeObject*>(guard.holder.get());
+  const unsigned version = class_version(type);
+  const bool is_as_found = version != 0 && version == guard.version;
+  if (!is_as_found && guard.content && !holds_protocol(guard.content.get(), type)) {
+    if (why) *why = guard.path + ": found other bases or special methods";
+    return 0;
+  }
+  for (const GuardItem& item : guard.items) {
+    if (is_as_found && !item.step && !item.tensor) continue;
+    if (const int same = fit_item(guard, item, why, numbers); same != 1) return same;
+  }
+  guard.version = class_version(type);
+  return 1;
+}
+
 int fit_guard(const Guard& guard, std::string* why, std::vector<PyRef>* numbers = nullptr) {
   PyObject* holder = guard.holder.get();
+  if (guard.kind == Guard::kClass) return fit_class(guard, why, numbers);
+  if (guard.kind == Guard::kType) {
+    const bool same = reinterpret_cast<PyObject*>(Py_TYPE(holder)) == guard.content.get();
+    if (!same && why) *why = guard.path + ": found another class";
+    return same;
+  }
   if (guard.content) {
     const bool same = guard.kind == Guard::kBytes      ? holds_bytes(guard.content.get(), holder)
                       : guard.kind == Guard::kFunction ? holds_function(guard.content.get(), holder)
@@ -185,58 +217,6 @@ int fit_guard(const Guard& guard, std::string* why, std::vector<PyRef>* numbers 
 }
 
 }  // namespace
-
-// ---- values ----------------------------------------------------------------------------------------------------
-
-bool is_plain_value(PyObject* object) noexcept {
-  return object == Py_None || PyBool_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
-         PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) || object == Py_Ellipsis ||
-         is_numpy_scalar(object);
-}
-
-bool same_value(PyObject* own, PyObject* found) noexcept {
-  if (own == found) return true;
-  if (PyTuple_CheckExact(own) && PyTuple_CheckExact(found)) {
-    const Py_ssize_t size = PyTuple_GET_SIZE(own);
-    if (PyTuple_GET_SIZE(found) != size) return false;
-    for (Py_ssize_t i = 0; i < size; ++i)
-      if (!same_value(PyTuple_GET_ITEM(own, i), PyTuple_GET_ITEM(found, i))) return false;
-    return true;
-  }
-  if (!is_plain_value(own) || !is_plain_value(found)) return false;
-  const int same = same_static(own, found);
-  if (same < 0) forget_error();
-  return same == 1;
-}
-
-bool TensorGuard::accepts(const Tensor& found) const {
-  if (backplane::requires_grad(found) != requires_grad) return false;
-  if (tensor)
-    return found.get() == tensor && (!read || version_of(found) == read->version) &&
-           (bytes.empty() || bytes == shared_bytes(found));
-  const Shape sizes = found.shape();
-  return found.dtype() == dtype && found.get()->backend == device.backend && found.get()->ordinal == device.ordinal &&
-         std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end());
-}
-
-const char* TensorGuard::difference(const Tensor& found) const {
-  if (backplane::requires_grad(found) != requires_grad)
-    return requires_grad ? "a tensor without requires_grad" : "a tensor with requires_grad";
-  return found.get() == tensor ? "other values" : "another tensor";
-}
-
-std::vector<std::byte> shared_bytes(const Tensor& tensor) {
-  constexpr uint64_t kMost = 1 << 20;
-  const bp_tensor* t = tensor.get();
-  if (t->nbytes > kMost || !in_host_memory(t) || !(t->flags & BP_TENSOR_CONTIGUOUS)) return {};
-  const auto* data = static_cast<const std::byte*>(t->dl.data) + t->dl.byte_offset;
-  return {data, data + t->nbytes};
-}
-
-std::string TensorGuard::text() const {
-  const PyRef sizes = PyRef::steal(shape_tuple(shape.data(), static_cast<int32_t>(shape.size())));
-  return std::string(dtype_name(dtype)) + " of shape " + spelled(sizes.get()) + " on " + device_name(device);
-}
 
 // ---- content ---------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ namespace backplane::python {
 bool is_plain_value(PyObject* object) noexcept;
 // The same object, or equal plain values (also in tuples).
 bool same_value(PyObject* own, PyObject* found) noexcept;
+// The same of lists, dicts, slices and ranges that are made anew at each read, of such values.
+bool same_contents(PyObject* own, PyObject* found) noexcept;
 
 // A tensor that was read somewhere: which one it has to be, or how it has to look.
 struct TensorGuard {
@@ -56,7 +58,8 @@ struct Guard {
   enum Kind : uint8_t {
     kEntries,     // of a dict, by key
     kAttributes,  // entries of the dict of `owner`'s attributes
-    kClass,       // what a class and its bases say under a name
+    kClass,       // what a class and its bases say under a name, and its special methods
+    kType,        // the class of an object
     kGeneric,     // attributes that only the object itself knows
     kElements,    // of a list or tuple by position
     kSubscripts,  // of anything else that is subscripted
@@ -75,7 +78,9 @@ struct Guard {
   bool of_argument = false;  // reached from an argument, not from a variable
   bool of_variable = false;  // kEntries: of a module or of builtins; path: "global "
   std::vector<GuardItem> items;
-  PyRef content;  // kContent, kBytes: a copy; kFunction: a tuple
+  PyRef content;  // kContent, kBytes: a copy; kFunction: a tuple; kType: the class; kClass: class_protocol, or none
+  // kClass: the interpreter's number of the class's state in which all of this was found to hold; 0: none is known.
+  mutable unsigned version = 0;
 };
 
 class Guards {

@@ -32,6 +32,7 @@ enum class Action : uint8_t {
   kContains,         // value, container
   kTruth,            // a value is on top
   kOperands,         // argument: how many values, of which all is read
+  kSpecial,          // a value is on top, of which a special method is called
   kText,             // argument: how many values, of which the lowest becomes text
   kClassPattern,     // argument: how many by position; subject, class, names
   kImport,           // name

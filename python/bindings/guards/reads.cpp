@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "bindings/guards/hidden_state.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/python_types.hpp"
@@ -35,7 +37,8 @@ void Reads::name(PyObject* object, std::string path, bool of_argument, PyObject*
   const bool was_untracked = PyObject_IS_GC(object) && !PyObject_GC_IsTracked(object);
   names_.try_emplace(object,
                      Named{PyRef::borrow(object), std::move(path), of_argument, PyRef::borrow(parent), was_untracked});
-  if (has_bytes(object)) buffers_.insert(object);
+  if (is_named(object, "decimal.Decimal") && !std::exchange(has_decimals_, true)) note_decimal_context(*this);
+  if (has_bytes(object)) buffers_.emplace_back(PyRef::borrow(object), memory_of(object));
 }
 
 std::string Reads::path_of(PyObject* object) const {
@@ -87,22 +90,6 @@ void Reads::note(Place& place, PyObject* key, PyObject* value) {
 bool Reads::is_changed(PyObject* container) const {
   const auto at = index_.find({Guard::kContent, container});
   return at != index_.end() && places_[at->second].is_changed;
-}
-
-// A buffer that did not come out of this run: one that was read of somewhere, or a view of such a one.
-bool Reads::was_there(PyObject* buffer) const {
-  PyRef at = PyRef::borrow(buffer);
-  for (int steps = 0; at && steps < 100; ++steps) {
-    if (buffers_.count(at.get()) > 0) return true;
-    if (PyMemoryView_Check(at.get())) {
-      at = PyRef::borrow(PyMemoryView_GET_BUFFER(at.get())->obj);
-    } else {
-      at = PyRef::steal(is_numpy_array(at.get()) ? PyObject_GetAttrString(at.get(), "base") : nullptr);
-      forget_error();
-    }
-    if (at && at.get() == Py_None) break;
-  }
-  return false;
 }
 
 PyRef Reads::dict_of(PyObject* object) {
@@ -160,16 +147,6 @@ void Reads::cell(PyObject* cell, PyObject* name) {
   loads(place(Guard::kCell, cell), name, PyCell_GET(cell));
 }
 
-void Reads::of_class(PyTypeObject* type, PyObject* name) {
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return;
-  const auto stored = class_stores_.find(name);
-  if (stored != class_stores_.end()) return;
-  Place& own = place(Guard::kClass, reinterpret_cast<PyObject*>(type));
-  PyObject* value = _PyType_Lookup(type, name);
-  if (is_first(own, name)) note(own, name, value);
-  if (value && may_be_traced(value)) loads(place(Guard::kClass, reinterpret_cast<PyObject*>(type)), name, value);
-}
-
 void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
   Place& own = place(kind, holder);
   if (!is_first(own, key)) return;
@@ -182,88 +159,13 @@ void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
     value = PyRef::steal(get(holder, key));
     // What is made anew for each read, as a bound method, is not state.
     const PyRef again = PyRef::steal(value && !is_plain_value(value.get()) ? get(holder, key) : nullptr);
-    if (again && again.get() != value.get() && !same_value(value.get(), again.get())) {
-      forget_error();
-      return;
+    if (again && again.get() != value.get() && !same_contents(value.get(), again.get())) {
+      if (is_of_ctypes(value.get())) keep_none("it reads memory through ctypes");
+      return forget_error();
     }
   }
   forget_error();
   note(own, key, value.get());
-}
-
-void Reads::attribute(PyObject* object, PyObject* name, bool plainly) {
-  if (is_numpy_array(object) && PyUnicode_CompareWithASCIIString(name, "flags") == 0 && was_there(object))
-    keep_none("it reads the flags of an array");
-  if (is_tensor(object) || is_of_this_package(Py_TYPE(object))) return;
-  PyTypeObject* type = Py_TYPE(object);
-  if (PyMethod_Check(object)) return attribute(PyMethod_GET_FUNCTION(object), name, plainly);
-  if (PyType_Check(object)) {
-    of_class(type, name);
-    PyObject* of_meta = _PyType_Lookup(type, name);
-    if (!of_meta || !Py_TYPE(of_meta)->tp_descr_set)
-      of_class(reinterpret_cast<PyTypeObject*>(object), name);
-    else if (!is_python_descriptor(of_meta) && PyUnicode_CompareWithASCIIString(name, "__dict__") != 0)
-      generic(Guard::kGeneric, object, name);
-    return;
-  }
-  if (PyModule_Check(object)) {
-    const PyRef dict = dict_of(object);
-    if (dict) this->name(dict.get(), path_of(object), false);
-    PyObject* found = dict ? PyDict_GetItem(dict.get(), name) : nullptr;
-    // This package fills itself when it is asked.
-    const char* module = PyModule_GetName(object);
-    if (dict && (found || !module || !std::string_view(module).starts_with("backplane"))) entry(dict.get(), name);
-    return forget_error();
-  }
-  if (is_super(object)) return super_attribute(object, [&](PyTypeObject* base) { of_class(base, name); });
-  PyObject* descriptor = _PyType_Lookup(type, name);
-  name_as(reinterpret_cast<PyObject*>(type), object);
-  of_class(type, name);
-  for (const char* method : {"__getattribute__", "__getattr__"}) {
-    const PyRef word = PyRef::steal(PyUnicode_InternFromString(method));
-    if (word) of_class(type, word.get());
-  }
-  if (!plainly && has_python_method(type, "__getattribute__")) return;
-  if (!plainly && type->tp_getattro != PyObject_GenericGetAttr && !has_python_method(type, "__getattr__"))
-    return generic(Guard::kGeneric, object, name);
-  if (descriptor && Py_TYPE(descriptor)->tp_descr_set) {
-    if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) return static_cast<void>(dict_of(object));
-    if (is_python_descriptor(descriptor)) return;
-    generic(Guard::kGeneric, object, name);
-    if (!numbers_ || !Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) return;
-    const PyRef value = PyRef::steal(PyObject_GetAttr(object, name));
-    forget_error();
-    return loads(place(Guard::kGeneric, object), name, value.get());
-  }
-  if (const PyRef dict = dict_of(object)) {
-    name_as(dict.get(), object);
-    entry(dict.get(), name);
-  }
-}
-
-void Reads::name_as(PyObject* part, PyObject* object) {
-  const auto named = names_.find(object);
-  if (named == names_.end()) return;
-  const std::string path = named->second.path;
-  name(part, path, named->second.of_argument);
-}
-
-void Reads::all_attributes(PyObject* object) {
-  if (PyType_Check(object)) {
-    const PyRef mro = PyRef::borrow(reinterpret_cast<PyTypeObject*>(object)->tp_mro);
-    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
-      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro.get(), i));
-      if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
-      name(base->tp_dict, path_of(reinterpret_cast<PyObject*>(base)), false);
-      content(base->tp_dict);
-    }
-    return;
-  }
-  if (const PyRef dict = dict_of(object)) {
-    name_as(dict.get(), object);
-    content(dict.get());
-  }
-  if (is_instance(object)) all_attributes(reinterpret_cast<PyObject*>(Py_TYPE(object)));
 }
 
 // What a proxy shows was there, and what a view shows, where the view was.
@@ -280,6 +182,7 @@ void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
   if (is_tensor(container) || PyType_Check(container) || is_plain_value(container) ||
       is_of_this_package(Py_TYPE(container)) || (!plainly && has_python_method(Py_TYPE(container), "__getitem__")))
     return;
+  if (is_pointer_of_ctypes(container)) keep_none("it reads memory through a pointer of ctypes");
   if (PyDict_Check(container)) {
     if (is_named(container, "collections.defaultdict") && PyDict_Contains(container, key) == 0) {
       const PyRef factory = PyRef::steal(PyUnicode_InternFromString("default_factory"));
@@ -300,7 +203,7 @@ void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
   } else if (has_content(container)) {
     content(container);
   } else if (has_bytes(container)) {
-    if (was_there(container)) generic(Guard::kSubscripts, container, key);
+    element(container, key);
   } else if (Py_TYPE(container)->tp_as_mapping || Py_TYPE(container)->tp_as_sequence) {
     generic(Guard::kSubscripts, container, key);
   }
@@ -315,18 +218,14 @@ void Reads::content(PyObject* object) {
     const bool was_read = names_.count(object) > 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
       PyObject* element = PyTuple_GET_ITEM(object, i);
+      special_methods(element);
       if (was_read) reach(element, path_of(object) + "[" + std::to_string(i) + "]", false, object);
       content(element);
     }
     return;
   }
-  if (has_bytes(object)) {
-    Place& own = place(Guard::kBytes, object);
-    if (own.is_read || !was_there(object)) return;
-    own.is_read = true;
-    own.guard.content = own.before ? own.before : copied_bytes(object);
-    return;
-  }
+  if (has_bytes(object)) return bytes(object);
+  if (is_of_ctypes(object) && !is_made_now_(object)) return keep_none("it reads memory through ctypes");
   if (!has_content(object)) return;
   Place& own = place(Guard::kContent, object);
   if (own.is_read) return;
@@ -337,6 +236,7 @@ void Reads::content(PyObject* object) {
   const bool of_argument = own.guard.of_argument;
   for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) {  // `own` may move
     PyObject* element = PyList_GET_ITEM(all.get(), i);
+    special_methods(element);
     if (is_plain_value(element)) continue;
     reach(element, path + "[" + std::to_string(i) + "]", of_argument, object);
     content(element);
@@ -366,8 +266,8 @@ void Reads::uses_up(PyObject* object, const char* what, const Storing& at) {
   if (!is_made_now_(object)) refuse(std::string(what) + " (" + path_of(object) + ")", at);
 }
 
-void Reads::refuse(std::string what, const Storing& at) {
-  if (refusal_.empty()) refusal_ = what + " at " + at.line();
+void Reads::refuse(std::string what, const Storing& at, const char* why) {
+  if (refusal_.empty()) refusal_ = what + " at " + at.line() + ", and " + why;
 }
 
 void Reads::result(PyObject* function, PyObject* arguments) {

@@ -14,14 +14,18 @@
 
 #include "bindings/guards/effects.hpp"
 #include "bindings/guards/guards.hpp"
+#include "bindings/guards/host_memory.hpp"
 #include "bindings/sizes/number_log.hpp"
+#include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
 
 class Reads {
  public:
-  // `is_made`: did this run make the object? Asked while it runs.
-  explicit Reads(std::function<bool(PyObject*)> is_made) : is_made_now_(std::move(is_made)) {}
+  // `is_made`: did this run make the object? `changed`: the host's memory of tensors that the run has changed in place
+  // so far, which the graph will change. Both are asked while it runs.
+  Reads(std::function<bool(PyObject*)> is_made, std::function<std::vector<MemorySpan>()> changed)
+      : is_made_now_(std::move(is_made)), changed_memory_(std::move(changed)) {}
 
   // What messages call an object; `of_argument`: it, and what it leads to, belong to the call's arguments.
   // `parent`: it was read of that; nullptr: it was there before.
@@ -31,6 +35,7 @@ class Reads {
   void name_copy(PyObject* container, const std::string& path);
   bool is_copy(PyObject* object) const { return copies_.count(object) > 0; }
   // Was the object read of somewhere, so that it is not one that this run made?
+  bool is_made_now(PyObject* object) const { return is_made_now_(object); }
   bool was_read(PyObject* object) const { return tensors_.count(object) > 0 || names_.count(object) > 0; }
 
   // Numbers at the places that `numbers` wants become roots of it.
@@ -43,22 +48,28 @@ class Reads {
   Loaded take_loaded();
 
   // ---- reads, each before the instruction runs
+  struct Storing;
+  // Where the instruction stands whose reads come next; nullptr: it has ended.
+  void look_from(const Storing* place) { now_ = place; }
   void variable(PyObject* globals, PyObject* builtins, PyObject* name);
   void entry(PyObject* dict, PyObject* key);
   void cell(PyObject* cell, PyObject* name);
   // `plainly`: as object.__getattribute__ does, whatever the class defines.
   void attribute(PyObject* object, PyObject* name, bool plainly = false);
   void all_attributes(PyObject* object);
+  void instance_attributes(PyObject* object);  // without those of its class
   void of_class(PyTypeObject* type, PyObject* name);
+  // What the interpreter looks up in the class of an operand by itself, and in the operand if that is a class.
+  void special_methods(PyObject* operand);
   void subscript(PyObject* container, PyObject* key, bool plainly = false);
   void content(PyObject* object);  // of a container with the containers in it, or of a buffer; else nothing
   void function(PyObject* function);
   void generic(Guard::Kind kind, PyObject* holder, PyObject* key);
   // An object that the code moves on, as an iterator, refused if it was there before. `what` the code does to it.
-  struct Storing;
   void uses_up(PyObject* object, const char* what, const Storing& at);
   // What the code does that no graph can repeat: the first such thing counts.
-  void refuse(std::string what, const Storing& at);
+  static constexpr const char* kGraphKeeps = "a graph would keep what it got";
+  void refuse(std::string what, const Storing& at, const char* why = kGraphKeeps);
   const std::string& refusal() const { return refusal_; }
   // A function of C whose result depends on what nobody sees: it is called again.
   void result(PyObject* function, PyObject* arguments);
@@ -69,13 +80,14 @@ class Reads {
     if (known_used_up_.insert(iterator).second) held_.push_back(PyRef::borrow(iterator));
   }
   // No other call may use the graph.
-  void keep_none(const char* why) { unkeepable_ = why; }
+  void keep_none(std::string why) { unkeepable_ = std::move(why); }
 
   // ---- stores, likewise
   struct Storing {
     PyFrameObject* frame;      // that does it; borrowed
     bool by_library;           // its code is the interpreter's own
     std::string line() const;  // of the user's program: "file:line"
+    bool by_others() const;    // its code is the interpreter's own, or that of an installed package
   };
   void stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing,
                         bool plainly = false);
@@ -92,6 +104,7 @@ class Reads {
     const New& made;
     std::span<const Tensor> used;  // tensors that the graph holds
     std::span<const TensorRead> reads;
+    std::span<const Tensor> inputs;  // of the call
     const char* transform;
     bool guards_variables;
   };
@@ -101,6 +114,10 @@ class Reads {
   // Does each repetition of the run need a value of its own in place of this one?
   bool is_new_value(const New& made, PyObject* value) const;
   Effects& effects() { return effects_; }
+  // Another tensor of the same form may not take the place of this one, whose memory the run looks at.
+  void needs_same(PyObject* tensor) { same_tensors_.insert(handle_of(tensor)); }
+  // Is it stored as it is, so that somebody may compare it with what the run returns?
+  bool stores(PyObject* object) const { return effects_.stores(object); }
 
  private:
   std::function<bool(PyObject*)> is_made_now_;
@@ -125,11 +142,21 @@ class Reads {
   static void set_owner(Guard& guard, PyObject* owner);
   void note(Place& place, PyObject* key, PyObject* value);
   void reach(PyObject* value, const std::string& path, bool of_argument, PyObject* parent);
-  void keep_before(PyObject* container);
+  Place& place_before(PyObject* container);
   bool is_changed(PyObject* container) const;
+  void array_attribute(PyObject* array, PyObject* name);
+  // ---- reads_buffers.cpp
   bool was_there(PyObject* buffer) const;
-  void store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where, PyRef had,
-             const Storing& storing);
+  bool is_stored_to(PyObject* buffer) const;
+  void check_memory(PyObject* buffer);
+  void element(PyObject* buffer, PyObject* key);
+  void bytes(PyObject* buffer);
+  void form(PyObject* buffer);
+  void keep_tensor_memory(PyObject* buffer);
+  void objects_in(PyObject* array);
+  bool refuses_memory(PyObject* buffer, const Storing& storing);
+  bool close_memory(const Closing& closing) const;
+  void store(PyObject* holder, PyRef function, PyRef arguments, std::string where, PyRef had, const Storing& storing);
   void stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing);
   bool is_made(const New& made, PyObject* object) const;
   bool is_made(const New& made, const Place& place) const;
@@ -153,8 +180,9 @@ class Reads {
   };
   std::unordered_map<PyObject*, Named> names_;
   std::unordered_map<PyObject*, PyRef> owner_of_dict_;
-  std::unordered_set<PyObject*> buffers_;          // that were there before: they are no garbage collector's
-  std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
+  std::vector<std::pair<PyRef, MemorySpan>> buffers_;   // that were there before: they are no garbage collector's
+  std::vector<std::pair<PyRef, PyRef>> tensor_memory_;  // arrays over it, and the bytes that they had
+  std::vector<std::pair<PyRef, PyRef>> contexts_;       // that were set, and what they had
   struct Cache {
     PyRef function, counts;  // counts: before the run, where it asks for them
     std::string line;
@@ -163,11 +191,15 @@ class Reads {
   std::unordered_set<PyObject*> copies_;  // of containers among the arguments
   std::string unkeepable_, refusal_;
   std::unordered_set<const void*> tensors_;  // that were read of somewhere
+  std::unordered_set<const bp_tensor*> same_tensors_;
   std::unordered_set<PyObject*> known_used_up_;
   std::unordered_set<PyObject*> tuples_;               // that were gone through
   std::vector<PyRef> held_;                            // objects that sets of addresses speak of
   std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
   Effects effects_;
+  std::function<std::vector<MemorySpan>()> changed_memory_;
+  const Storing* now_ = nullptr;
+  bool has_decimals_ = false;
   NumberLog* numbers_ = nullptr;
   Loaded loaded_;
 };

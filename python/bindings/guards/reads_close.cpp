@@ -3,6 +3,7 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
+#include "bindings/guards/class_protocols.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -14,17 +15,20 @@ namespace {
 
 constexpr int kMostLevels = 4;  // of containers in containers
 
-void fill_in(GuardItem& item, const Reads::Closing& closing) {
+void fill_in(GuardItem& item, const Reads::Closing& closing, bool is_the_same) {
   PyObject* object = item.value.get();
   const Tensor t = tensor_of(object);
   const auto is_it = [&](const Tensor& other) { return other.get() == t.get(); };
-  const auto read =
-      std::find_if(closing.reads.begin(), closing.reads.end(), [&](const TensorRead& r) { return is_it(r.tensor); });
+  // The values may have been read of another tensor over the same memory, as detach gives one.
+  const auto shows_it = [&](const TensorRead& r) {
+    return is_it(r.tensor) || (t.get()->storage && t.get()->storage == r.tensor.get()->storage);
+  };
+  const auto read = std::find_if(closing.reads.begin(), closing.reads.end(), shows_it);
   TensorGuard& own = *item.tensor;
   own = TensorGuard{{}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
   if (read != closing.reads.end()) own.read = *read;
   if (own.read) own.bytes = shared_bytes(t);
-  if (own.read || std::any_of(closing.used.begin(), closing.used.end(), is_it)) own.tensor = t.get();
+  if (own.read || is_the_same || std::any_of(closing.used.begin(), closing.used.end(), is_it)) own.tensor = t.get();
   item.value = {};
 }
 
@@ -54,7 +58,7 @@ bool is_replaced(PyObject* had, PyObject* now, std::span<const Tensor> used, int
 
 void raise_refusal(const char* transform, const std::string& what) {
   raise(BP_ERROR_VALUE,
-        "%s: the function %s, and a graph would keep what it got. Fix: do that outside and give the result as an "
+        "%s: the function %s. Fix: do that outside and give the result as an "
         "argument, or compile with fullgraph=False, which runs such a function as it is",
         transform, what.c_str());
 }
@@ -100,9 +104,11 @@ bool Reads::is_made(const New& made, const Place& place) const {
 
 bool Reads::is_new_value(const New& made, PyObject* value) const {
   if (is_tensor(value)) return tensors_.count(value) == 0;
-  if (is_plain_value(value) || PyType_Check(value) || PyModule_Check(value) || is_of_this_package(Py_TYPE(value)))
-    return false;
+  if (PyType_Check(value)) return made.count(value) > 0;
+  if (is_plain_value(value) || PyModule_Check(value) || is_of_this_package(Py_TYPE(value))) return false;
   if (has_bytes(value) && !has_content(value)) return !was_there(value);
+  if (const auto owner = owner_of_dict_.find(value); owner != owner_of_dict_.end())
+    return is_made(made, owner->second.get());
   return made.count(value) > 0 || (has_content(value) && names_.count(value) == 0);
 }
 
@@ -137,6 +143,7 @@ void Reads::add_bases(const Closing& closing, const Place& place, Guards* guards
     auto* type = reinterpret_cast<PyTypeObject*>(base);
     if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || is_made(closing.made, base)) continue;
     Guard guard{Guard::kClass, PyRef::borrow(base), {}, {}, path_of(base), false, false, {}, {}};
+    if (place.guard.content) guard.content = class_protocol(type);
     for (const GuardItem& item : place.guard.items) {
       PyObject* value = _PyType_Lookup(type, item.key.get());
       if (!value || !is_tensor(value)) guard.items.push_back({item.key, PyRef::borrow(value), {}});
@@ -182,10 +189,6 @@ bool Reads::close_effects(const Closing& closing) {
         return false;
       }
       effect.is_new.push_back(!is_holder && is_new_value(closing.made, value));
-      if (effect.is_new.back() && PyWeakref_Check(value)) unkeepable_ = "it stores a weak reference";
-      if (effect.is_new.back() && unkeepable_.empty() && !renewed(value))
-        unkeepable_ = "it stores what cannot be copied";
-      forget_error();
     }
   }
   if (closing.guards_variables || effects.empty()) return true;
@@ -198,13 +201,13 @@ bool Reads::close_effects(const Closing& closing) {
 
 bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
   close_contexts();
-  if (!close_effects(closing) || !close_caches(closing, guards)) return false;
+  if (!close_memory(closing) || !close_effects(closing) || !close_caches(closing, guards)) return false;
   *unkept = unkeepable_;
   for (Place& place : places_) {
     Guard& guard = place.guard;
     if (guard.kind == Guard::kContent || guard.kind == Guard::kBytes || guard.kind == Guard::kFunction) {
       if (!place.is_read || !guard.content) continue;
-    } else if (guard.items.empty()) {
+    } else if (guard.items.empty() && !guard.content) {
       continue;
     }
     if (!closing.guards_variables && !guard.of_argument) continue;
@@ -213,11 +216,13 @@ bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
       continue;
     }
     const bool is_tracked = guard.kind == Guard::kContent || guard.kind == Guard::kBytes;
-    if (is_tracked && !place.before && !still_holds(guard)) *unkept = guard.path + " changed while the function ran";
+    const bool is_stored = guard.kind == Guard::kBytes && is_stored_to(guard.holder.get());
+    if (is_tracked && !place.before && !is_stored && !still_holds(guard))
+      *unkept = guard.path + " changed while the function ran";
     std::erase_if(guard.items,
                   [](const GuardItem& item) { return item.tensor && is_transformed(tensor_of(item.value.get())); });
     for (GuardItem& item : guard.items)
-      if (item.tensor) fill_in(item, closing);
+      if (item.tensor) fill_in(item, closing, same_tensors_.count(handle_of(item.value.get())) > 0);
     if (guard.content || !guard.items.empty()) guards->add(std::move(guard));
   }
   return !PyErr_Occurred();

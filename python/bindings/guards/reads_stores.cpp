@@ -16,24 +16,37 @@ PyRef function_of(const char* module, const char* name) {
   return function;
 }
 
+// setattr or delattr as the code called it: `plainly` past what the class defines.
+PyRef attribute_setter(PyObject* object, bool sets, bool plainly) {
+  if (!plainly) return function_of("builtins", sets ? "setattr" : "delattr");
+  PyTypeObject* const type = PyType_Check(object) ? &PyType_Type : &PyBaseObject_Type;
+  PyRef method =
+      PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), sets ? "__setattr__" : "__delattr__"));
+  forget_error();
+  return method;
+}
+
 PyRef packed(PyObject* a, PyObject* b, PyObject* c) {
   return PyRef::steal(c ? PyTuple_Pack(3, a, b, c) : PyTuple_Pack(2, a, b));
 }
 
 }  // namespace
 
-void Reads::keep_before(PyObject* container) {
+// Of a view, what all of the buffer had that it shows.
+Reads::Place& Reads::place_before(PyObject* container) {
   const bool of_bytes = has_bytes(container) && !has_content(container);
-  Place& own = place(of_bytes ? Guard::kBytes : Guard::kContent, container);
-  if (own.before) return;
-  own.before = own.is_read ? own.guard.content : of_bytes ? copied_bytes(container) : copied_content(container);
-  if (own.before) effects_.add(Before{PyRef::borrow(container), {}, own.before, Before::kContent});
+  const PyRef whole = of_bytes ? buffer_owner(container) : PyRef::borrow(container);
+  Place& own = place(of_bytes ? Guard::kBytes : Guard::kContent, whole.get());
+  if (own.before) return own;
+  own.before = own.is_read ? own.guard.content : of_bytes ? copied_bytes(whole.get()) : copied_content(whole.get());
+  if (own.before) effects_.add(Before{whole, {}, own.before, Before::kContent});
+  return own;
 }
 
-void Reads::store(PyObject* holder, const char* module, const char* function, PyRef arguments, std::string where,
-                  PyRef had, const Storing& storing) {
+void Reads::store(PyObject* holder, PyRef function, PyRef arguments, std::string where, PyRef had,
+                  const Storing& storing) {
   effects_.add(Effects::Effect{PyRef::borrow(holder),
-                               function_of(module, function),
+                               std::move(function),
                                std::move(arguments),
                                {},
                                std::move(had),
@@ -71,7 +84,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
   }
   effects_.add(Before{PyRef::borrow(object), PyRef::borrow(name), had, Before::kAttribute});
   const std::string where = path_of(object) + "." + spelled(name, PyObject_Str);
-  store(object, "builtins", value ? "setattr" : "delattr", packed(object, name, value), where, had, storing);
+  store(object, attribute_setter(object, value != nullptr, plainly), packed(object, name, value), where, had, storing);
 }
 
 void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing) {
@@ -81,7 +94,8 @@ void Reads::stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, co
   is_first(own, key);
   forget_roots(dict, key);
   const std::string where = place_of(own.guard, key);
-  store(dict, "operator", value ? "setitem" : "delitem", packed(dict, key, value), where, std::move(had), storing);
+  store(dict, function_of("operator", value ? "setitem" : "delitem"), packed(dict, key, value), where, std::move(had),
+        storing);
 }
 
 void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, const Storing& storing, bool plainly) {
@@ -89,12 +103,12 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
   if (is_tensor(container) || is_of_this_package(type)) return;
   if (!plainly && has_python_method(type, value ? "__setitem__" : "__delitem__")) return;
   if (PyDict_Check(container)) {
-    keep_before(container);
+    place_before(container);
     return stores_dict_entry(container, key, value, storing);
   }
-  if (has_bytes(container) && !was_there(container)) return;
+  if (has_bytes(container) && (refuses_memory(container, storing) || !was_there(container))) return;
   if (!has_content(container) && !has_bytes(container)) return;
-  keep_before(container);
+  place_before(container);
   if (PyList_Check(container) && PyLong_Check(key) && value) {
     Py_ssize_t i = PyLong_AsSsize_t(key);
     if (i < 0) i += PyList_GET_SIZE(container);
@@ -103,15 +117,15 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
     forget_roots(container, at.get());
     forget_error();
     if (i >= 0 && i < PyList_GET_SIZE(container))
-      return store(container, "operator", "setitem", packed(container, key, value),
+      return store(container, function_of("operator", "setitem"), packed(container, key, value),
                    path_of(container) + "[" + spelled(key) + "]", PyRef::borrow(PyList_GET_ITEM(container, i)),
                    storing);
   }
-  place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  place_before(container).is_changed = true;
   forget_roots(container, nullptr);
   PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);
   forget_error();
-  store(container, "operator", value ? "setitem" : "delitem", packed(container, key, value),
+  store(container, function_of("operator", value ? "setitem" : "delitem"), packed(container, key, value),
         path_of(container) + "[" + spelled(key) + "]", std::move(had), storing);
 }
 
@@ -153,9 +167,9 @@ void Reads::sets_context(PyObject* variable) {
 }
 
 void Reads::changes(PyObject* container, PyObject* function, PyRef arguments, PyRef keywords, const Storing& storing) {
-  if (has_bytes(container) && !has_content(container) && !was_there(container)) return;
-  keep_before(container);
-  place(has_content(container) ? Guard::kContent : Guard::kBytes, container).is_changed = true;
+  if (has_bytes(container) && !has_content(container) && (refuses_memory(container, storing) || !was_there(container)))
+    return;
+  place_before(container).is_changed = true;
   forget_roots(container, nullptr);
   effects_.add(Effects::Effect{PyRef::borrow(container),
                                PyRef::borrow(function),

@@ -65,9 +65,10 @@ static void ask_for_instructions() {
 #endif
 }
 
-Recorder::Recorder(const char* transform)
+Recorder::Recorder(const char* transform, const TraceScope& scope)
     : transform_(transform),
-      reads_([this](PyObject* object) { return is_made_now(object); }),
+      scope_(scope),
+      reads_([this](PyObject* object) { return is_made_now(object); }, [this] { return changed_memory(); }),
       outer_recorder_(current) {
   PyThreadState* thread = PyThreadState_Get();
   is_blind_ = thread->tracing > 0;
@@ -115,6 +116,16 @@ bool Recorder::is_made_now(PyObject* object) { return before_.count(object) == 0
 
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
   stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf});
+}
+
+std::vector<MemorySpan> Recorder::changed_memory() const {
+  std::vector<MemorySpan> changed;
+  for (const Tensor& tensor : scope_.changed()) changed.push_back(memory_of(tensor));
+  for (const StandIn& one : stand_ins_)
+    if (scope_.has_changed(tensor_of(one.traced.get())))
+      changed.push_back(is_tensor(one.original.get()) ? memory_of(tensor_of(one.original.get()))
+                                                      : memory_of(one.original.get()));
+  return changed;
 }
 
 // ---- events ----------------------------------------------------------------------------------------------------
@@ -230,7 +241,10 @@ void Recorder::note(PyFrameObject* frame) {
   if (stack.end && code.is_watched) {
     const SizeLog::Use no_log(nullptr);
     const NumberLog::Use no_numbers(nullptr);
+    const Reads::Storing place{frame, code.is_library};
+    reads_.look_from(&place);
     note(frame, code, at->second, stack);
+    reads_.look_from(nullptr);
   }
   if (NumberLog::current()) expect_root(frame, at->second.action);
   if (stack.end && SizeLog::current()) note_sizes(at->second, stack);
@@ -256,6 +270,12 @@ Recorder::Pause::~Pause() {
   if (outermost_) PyEval_SetTrace(function_, object_.get());
 }
 
+bool Reads::Storing::by_others() const {
+  if (by_library) return true;
+  const PyRef code = PyRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  return text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_filename).find("-packages") !=
+         std::string::npos;
+}
 std::string Reads::Storing::line() const { return user_line_of(reinterpret_cast<PyObject*>(frame)); }
 
 // ---- the end ---------------------------------------------------------------------------------------------------
@@ -268,7 +288,7 @@ bool Recorder::has_imported() const {
   return false;
 }
 
-bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables,
+bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> inputs, bool guards_variables,
                      Guards* guards, std::string* unkept) {
   stop();
   made_ = young_objects();
@@ -279,7 +299,8 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const TensorRead> r
     raise_refusal(transform_, reads_.refusal());
     return false;
   }
-  if (!reads_.close({made_, used, reads, transform_, guards_variables}, guards, unkept)) return false;
+  const std::vector<TensorRead> reads = scope_.reads();
+  if (!reads_.close({made_, used, reads, inputs, transform_, guards_variables}, guards, unkept)) return false;
   if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions
   if (is_blind_) *unkept = "its code could not be watched while it ran";
   if (PyDict_GET_SIZE(PyImport_GetModuleDict()) != n_modules_ && has_imported())

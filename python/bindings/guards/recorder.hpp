@@ -18,8 +18,8 @@ namespace backplane::python {
 
 class Recorder {
  public:
-  // From now on. `transform`: the caller in messages.
-  explicit Recorder(const char* transform);
+  // From now on. `transform`: the caller in messages. `scope`: what writes the ops down.
+  Recorder(const char* transform, const TraceScope& scope);
   ~Recorder();
   Recorder(const Recorder&) = delete;
 
@@ -33,7 +33,7 @@ class Recorder {
 
   void stop();
   // False: a Python error, of what the code did that no graph can repeat.
-  bool close(std::span<const Tensor> used, std::span<const TensorRead> reads, bool guards_variables, Guards* guards,
+  bool close(std::span<const Tensor> used, std::span<const Tensor> inputs, bool guards_variables, Guards* guards,
              std::string* unkept);
   // While it lives, nothing is noted on this thread.
   class Pause {
@@ -85,6 +85,8 @@ class Recorder {
   void expect_root(PyFrameObject* frame, Action action);
   void note_class_pattern(const FrameStack& stack, int count);
   void note_truth(PyObject* object);
+  void note_special_methods(const Instruction& instruction, const FrameStack& stack);
+  std::vector<MemorySpan> changed_memory() const;
   void note_text(PyObject* object, const Reads::Storing& at);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
   bool is_made_now(PyObject* object);
@@ -93,6 +95,7 @@ class Recorder {
   const StandIn* stand_in_of(PyObject* traced) const;
 
   const char* transform_;
+  const TraceScope& scope_;
   Reads reads_;
   std::unordered_map<PyObject*, Code> codes_;
   std::set<std::pair<PyObject*, PyTypeObject*>> entered_;  // functions, by the class of their first argument

@@ -5,6 +5,7 @@
 
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
+#include "bindings/guards/hidden_state.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -18,22 +19,6 @@ namespace {
 constexpr const char* kTakesElements = "takes elements of an iterator from outside";
 
 PyObject* at(const FrameStack& stack, int from_top) { return from_top <= stack.count ? stack.end[-from_top] : nullptr; }
-
-// Arithmetic of decimals hangs on a context that is no operand.
-void note_decimal_context(Reads& reads) {
-  const PyRef module = PyRef::steal(PyImport_ImportModule("decimal"));
-  const PyRef getter = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "getcontext") : nullptr);
-  const PyRef builtins = PyRef::steal(PyImport_ImportModule("builtins"));
-  const PyRef repr = PyRef::steal(builtins ? PyObject_GetAttrString(builtins.get(), "repr") : nullptr);
-  const PyRef none = PyRef::steal(PyTuple_New(0));
-  const PyRef context = PyRef::steal(getter && none ? PyObject_CallObject(getter.get(), none.get()) : nullptr);
-  const PyRef arguments = PyRef::steal(context ? PyTuple_Pack(1, context.get()) : nullptr);
-  if (repr && arguments) {
-    reads.result(getter.get(), none.get());
-    reads.result(repr.get(), arguments.get());
-  }
-  forget_error();
-}
 
 bool is_mutable_operand(PyObject* object) {
   return PyList_Check(object) || PyDict_Check(object) || PySet_Check(object) || PyByteArray_Check(object) ||
@@ -70,6 +55,16 @@ bool shows_tensor(PyObject* object, int depth) {
   return false;
 }
 
+// An object that code of this package calls, as a custom_function, by rules that the object holds.
+bool is_called_by_package(PyObject* object) {
+  if (!has_python_method(Py_TYPE(object), "__call__")) return false;
+  const PyRef method = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__call__"));
+  forget_error();
+  return method && PyFunction_Check(method.get()) &&
+         is_package_file(
+             text_of_object(reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(method.get()))->co_filename));
+}
+
 PyRef attribute_of(PyFrameObject* frame, const char* name) {
   PyRef found = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), name));
   forget_error();
@@ -78,7 +73,42 @@ PyRef attribute_of(PyFrameObject* frame, const char* name) {
 
 }  // namespace
 
+// How many values from the top are ones whose classes say what the instruction does.
+static int count_operands(const Instruction& instruction) {
+  switch (instruction.action) {
+    case Action::kLoadAttribute:
+    case Action::kDeleteAttribute:
+    case Action::kIterate:
+    case Action::kAdvance:
+    case Action::kTruth:
+    case Action::kSpecial:
+      return 1;
+    case Action::kLoadItem:
+    case Action::kStoreAttribute:
+    case Action::kDeleteItem:
+    case Action::kContains:
+    case Action::kInPlace:
+      return 2;
+    case Action::kStoreItem:
+    case Action::kClassPattern:
+      return 3;
+    case Action::kStoreSlice:
+      return 4;
+    case Action::kOperands:
+    case Action::kText:
+      return instruction.argument;
+    default:
+      return 0;
+  }
+}
+
+void Recorder::note_special_methods(const Instruction& instruction, const FrameStack& stack) {
+  for (int i = 1; i <= count_operands(instruction); ++i)
+    if (PyObject* operand = at(stack, i)) reads_.special_methods(operand);
+}
+
 void Recorder::note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack) {
+  note_special_methods(instruction, stack);
   if (!note_read(frame, code, instruction, stack) && !note_store(frame, code, instruction, stack))
     note_operation(frame, code, instruction, stack);
 }
@@ -97,10 +127,10 @@ bool Recorder::note_read(PyFrameObject* frame, Code& code, const Instruction& in
         reads_.cell(cell, PyRef::steal(cell_name(code.object.get(), instruction.argument)).get());
       break;
     case Action::kLoadAttribute:
-      if (is_tensor(top))
-        note_tensor_attribute(top, instruction.name, where);
-      else
-        reads_.attribute(top, instruction.name);
+      if (is_tensor(top)) note_tensor_attribute(top, instruction.name, where);
+      if (PyFrame_Check(top) && !code.is_library && PyUnicode_CompareWithASCIIString(instruction.name, "f_back") == 0)
+        reads_.refuse("looks at the frames of callers", where);
+      reads_.attribute(top, instruction.name);
       break;
     case Action::kLoadItem:
       if (PyDict_Check(second) && stand_in_of(top)) reads_.refuse("looks up a tensor among the keys of a dict", where);
@@ -213,6 +243,7 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
         reads_.content(operand);
         if (PyIter_Check(operand) && !is_tensor(operand)) reads_.uses_up(operand, kTakesElements, where);
         if (is_named(operand, "decimal.Decimal")) note_decimal_context(reads_);
+        if (is_numpy_array(operand) || is_numpy_scalar(operand)) note_numpy_errors(reads_);
       }
       break;
     default:
@@ -222,6 +253,7 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
 
 // In a trace the text of a tensor is not that of its values.
 void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
+  if (is_named(object, "backplane.Generator")) reads_.keep_none("it makes text of a generator of random numbers");
   constexpr int kMostContainers = 8;
   if (shows_tensor(object, kMostContainers)) reads_.refuse("makes text of a tensor, whose values are not known,", at);
 }
@@ -229,10 +261,6 @@ void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
 void Recorder::note_truth(PyObject* object) {
   if (PyBool_Check(object) || is_tensor(object)) return;
   reads_.content(object);
-  for (const char* method : {"__bool__", "__len__"}) {
-    const PyRef name = PyRef::steal(PyUnicode_InternFromString(method));
-    if (name && PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) reads_.of_class(Py_TYPE(object), name.get());
-  }
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------------
@@ -280,10 +308,14 @@ void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const In
 void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords,
                             const Reads::Storing& at) {
   PyObject* function = PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
+  reads_.special_methods(callable);
+  for (PyObject* argument : arguments) reads_.special_methods(argument);
   bool by_package = false;
   if (PyFunction_Check(function)) {
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
     by_package = is_package_file(text_of_object(code->co_filename));
+  } else if (is_called_by_package(function)) {
+    reads_.instance_attributes(function);
   }
   const bool is_id = PyCFunction_Check(function) &&
                      std::string_view(PyCFunction_GET_FUNCTION(function)
@@ -291,6 +323,8 @@ void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments
                                           : "") == "id";
   if (is_id && arguments.size() == 1 && stand_in_of(arguments[0]))
     return reads_.refuse("asks for the id of a tensor", at);
+  if (is_id && arguments.size() == 1 && !at.by_library && is_made_now(arguments[0]))
+    reads_.keep_none("it asks for the id of an object that it made");
   if (makes_text(function) || std::any_of(arguments.begin(), arguments.end(), makes_text))
     for (PyObject* argument : arguments) note_text(argument, at);
   python::note_call({callable, std::move(arguments), keywords, by_package}, reads_, at);
@@ -316,10 +350,15 @@ void Recorder::note_tensor_attribute(PyObject* tensor, PyObject* name, const Rea
   for (const char* word : {"__repr__", "__str__", "__format__"})
     if (PyUnicode_CompareWithASCIIString(name, word) == 0) return note_text(tensor, at);
   const StandIn* one = stand_in_of(tensor);
-  const char* text = one ? PyUnicode_AsUTF8(name) : nullptr;
-  if (!text || !is_tensor(one->original.get())) return;
-  const std::string_view word = text;
-  if (word != "requires_grad" && word != "is_leaf") return;
+  const char* text = PyUnicode_AsUTF8(name);
+  const std::string_view word = text ? text : "";
+  const bool is_of_memory = word == "stride" || word == "is_contiguous" || word == "data_ptr";
+  if (is_of_memory && word != "is_contiguous" && one)
+    return reads_.refuse("asks for " + std::string(word) + " of an argument, which a traced tensor does not have", at);
+  if (is_of_memory) reads_.needs_same(tensor);
+  if (!one || !is_tensor(one->original.get()) ||
+      (word != "requires_grad" && word != "is_leaf" && word != "is_contiguous"))
+    return;
   const PyRef own = PyRef::steal(PyObject_GetAttr(tensor, name)),
               original = PyRef::steal(PyObject_GetAttr(one->original.get(), name));
   forget_error();
@@ -336,7 +375,7 @@ void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at)
   };
   const bool are_alike =
       Py_TYPE(a) == Py_TYPE(b) || (PyLong_Check(a) && PyLong_Check(b)) || (PyFloat_Check(a) && PyFloat_Check(b));
-  if (!at.by_library && is_value(a) && is_value(b) && are_alike)
+  if (!at.by_others() && is_value(a) && is_value(b) && are_alike)
     return reads_.refuse("compares two numbers or strings by identity", at);
   if (a != b && (reads_.is_copy(a) || reads_.is_copy(b)))
     return reads_.refuse("compares a container among its arguments by identity, of which it was given a copy,", at);

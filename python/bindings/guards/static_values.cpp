@@ -4,6 +4,7 @@
 
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -46,6 +47,19 @@ bool is_held_for_its_contents(PyObject* object) noexcept {
 
 }  // namespace
 
+bool carries_attributes(PyObject* object) noexcept {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || is_followed(object)) return false;
+  for (const PyTypeObject* base = type; base && PyType_HasFeature(const_cast<PyTypeObject*>(base), Py_TPFLAGS_HEAPTYPE);
+       base = base->tp_base) {
+    PyObject* slots = reinterpret_cast<const PyHeapTypeObject*>(base)->ht_slots;
+    if (slots && PyTuple_Check(slots) && PyTuple_GET_SIZE(slots) > 0) return true;
+  }
+  const PyRef dict = PyRef::steal(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(object, nullptr) : nullptr);
+  if (!dict) PyErr_Clear();
+  return dict && PyDict_Check(dict.get()) && PyDict_GET_SIZE(dict.get()) > 0;
+}
+
 bool is_input(PyObject* leaf) noexcept {
   // A buffer that is no array is what it is to Python: a sequence of numbers.
   const bool is_plain_buffer = is_buffer(leaf) || PyMemoryView_Check(leaf);
@@ -55,6 +69,7 @@ bool is_input(PyObject* leaf) noexcept {
 int same_static(PyObject* own, PyObject* found) noexcept {
   if (own == found) return 1;
   if (Py_TYPE(own) != Py_TYPE(found)) return 0;
+  if (carries_attributes(own) || carries_attributes(found)) return 0;
   const Number number(own);
   if (is_inexact_number(number)) return same_number(number, Number(found));
   if (has_own_equality(Py_TYPE(own)) || is_held_for_its_contents(own)) return 0;

@@ -56,5 +56,7 @@ int64_t value_of_device(bp_device device) noexcept;
 // The classes _core.SettingBlock and _core.AppliedSetting. False with a Python error set.
 bool add_context_settings(PyObject* module);
 bool add_context_variable();
+// The class _core.VariableBlock (variable_block.cpp), likewise.
+bool add_variable_block(PyObject* module);
 
 }  // namespace backplane::python

@@ -11,6 +11,13 @@ static bool has_base(PyObject* object, std::string_view name) noexcept {
 
 bool is_numpy_array(PyObject* object) noexcept { return has_base(object, "numpy.ndarray"); }
 bool is_numpy_scalar(PyObject* object) noexcept { return has_base(object, "numpy.generic"); }
+bool is_numpy_record(PyObject* object) noexcept { return has_base(object, "numpy.void"); }
+
+bool is_of_ctypes(PyObject* object) noexcept { return has_base(object, "_ctypes._CData"); }
+bool is_pointer_of_ctypes(PyObject* object) noexcept {
+  return has_base(object, "_ctypes._Pointer") || has_base(object, "_ctypes.PyCFuncPtr") ||
+         has_base(object, "_ctypes.CFuncPtr");
+}
 
 PyObject* behind_proxy(PyObject* object) noexcept {
   // The interpreter's struct has this one member and no function that gives it.

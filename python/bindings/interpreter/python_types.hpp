@@ -16,6 +16,11 @@ inline bool is_named(PyObject* object, std::string_view type) noexcept {
 // An array of NumPy's, of a subclass too; a number of NumPy's.
 bool is_numpy_array(PyObject* object) noexcept;
 bool is_numpy_scalar(PyObject* object) noexcept;
+// A number of fields, which shows memory of its array.
+bool is_numpy_record(PyObject* object) noexcept;
+// A number, array, structure or pointer of ctypes; a pointer of ctypes, or a function that it calls.
+bool is_of_ctypes(PyObject* object) noexcept;
+bool is_pointer_of_ctypes(PyObject* object) noexcept;
 // What a mappingproxy shows; the object itself where it is none.
 PyObject* behind_proxy(PyObject* object) noexcept;
 // A type of this package's extension module.

@@ -191,9 +191,9 @@ bool add_context_settings(PyObject* module) {
   const PyRef block = PyRef::steal(PyType_FromSpec(&block_spec));
   const PyRef applied = PyRef::steal(PyType_FromSpec(&applied_spec));
   g_applied_type = applied ? Py_NewRef(applied.get()) : nullptr;
-  return block && applied && add_context_variable() && PyModule_AddFunctions(module, applied_functions) == 0 &&
-         add_method(module, &enter_function) && add_method(module, &exit_function) &&
-         PyModule_AddObjectRef(module, "SettingBlock", block.get()) == 0 &&
+  return block && applied && add_context_variable() && add_variable_block(module) &&
+         PyModule_AddFunctions(module, applied_functions) == 0 && add_method(module, &enter_function) &&
+         add_method(module, &exit_function) && PyModule_AddObjectRef(module, "SettingBlock", block.get()) == 0 &&
          PyModule_AddObjectRef(module, "AppliedSetting", applied.get()) == 0;
 }
 

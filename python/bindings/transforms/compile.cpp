@@ -167,6 +167,7 @@ std::shared_ptr<TracedCall> run_at_sizes(const CompileOptions& options, const Ca
   if (!own) return nullptr;
   if (kept->accept_sizes(inputs, *own)) {
     own->take_back_effects();
+    inputs.anew = {};
     *has_run = false;
     log_line(name + ": ran once at new sizes, since it " + why);
     return kept;

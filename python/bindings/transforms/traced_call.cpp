@@ -196,7 +196,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   std::vector<Tensor> results;
   // What waits to be raised would be lost in the callbacks of the collector, which the recorder runs.
   if (Py_MakePendingCalls() < 0) return nullptr;
-  Recorder recorder(call.name);
+  Recorder recorder(call.name, scope);
   struct AfterFailure {
     Recorder* recorder;
     ~AfterFailure() {
@@ -221,10 +221,10 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
       return nullptr;
   }
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
-  const std::vector<TensorRead> reads = scope.reads();
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options, numbers.input_count()));
   traced->constants_ = traced->graph_.constants();
-  if (!recorder.close(traced->constants_, reads, options.guards_variables, &traced->guards_, &traced->unkept_))
+  const std::span<const Tensor> own_inputs(inputs.tensors.data(), inputs.tensors.size());
+  if (!recorder.close(traced->constants_, own_inputs, options.guards_variables, &traced->guards_, &traced->unkept_))
     return nullptr;
   for (Result& result : traced->results_) result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
@@ -234,6 +234,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   inputs.number_tensors.clear();
   traced->program_.make_tensors(inputs.numbers, &inputs.number_tensors);
   if (notes_sizes && !traced->find_stored_sizes(log)) return nullptr;
+  traced->keep_new(inputs, recorder);
   traced->uses_ = log.take_uses();
   return traced;
 }
@@ -388,6 +389,7 @@ int TracedCall::traverse(visitproc visit, void* arg) const {
   for (const Result& result : results_) Py_VISIT(result.constant.get());
   if (const int stop = program_.traverse(visit, arg)) return stop;
   if (const int stop = guards_.traverse(visit, arg)) return stop;
+  if (const int stop = renewal_.traverse(visit, arg)) return stop;
   return effects_.traverse(visit, arg);
 }
 

@@ -13,6 +13,7 @@
 
 #include "backplane/graph.hpp"
 #include "bindings/guards/recorder.hpp"
+#include "bindings/guards/renewal.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/transforms/transform_values.hpp"
@@ -39,6 +40,8 @@ class CallInputs {
   // traced call that was asked last whether these inputs fit.
   mutable std::vector<PyRef> numbers;
   mutable std::vector<Tensor> number_tensors;  // those of them that the graph takes
+  // What the function makes anew at each call and stores or returns (guards/renewal.hpp), as this call has it: a list.
+  mutable PyRef anew;
 };
 
 // How the graph of a call is to be run.
@@ -118,6 +121,8 @@ class TracedCall {
   bool check_uses(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   bool find_stored_sizes(const SizeLog& log);
   bool find_numbers(NumberLog& log);
+  void keep_new(const CallInputs& inputs, const Recorder& recorder);
+  bool make_anew(const CallInputs& inputs) const;
   void enter_numbers(NumberLog& log, InlineVector<PyObject*, 8>& leaves);
   // Of the values of the roots: the other numbers, and the tensors.
   bool same_numbers(const CallInputs& inputs, std::string* why) const;
@@ -147,6 +152,7 @@ class TracedCall {
   std::vector<PyRef> statics_;  // per leaf; empty: a tensor
   Guards guards_;               // of what the function read
   Effects effects_;             // of what it stored
+  Renewal renewal_;             // of what it made, and then stored or returned
   std::string unkept_;          // why no other call may use the graph; empty: others may
   std::vector<Input> inputs_;
   std::vector<std::string> input_names_;

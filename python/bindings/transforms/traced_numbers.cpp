@@ -41,15 +41,16 @@ bool TracedCall::find_numbers(NumberLog& log) {
   if (hides_numbers_) return effects_.take_back(), true;
   if (effects_.settle_numbers() || !unkept_.empty()) return true;
   effects_.take_back();
-  return effects_.replay(untraced);
+  return effects_.replay(untraced, nullptr);
 }
 
 bool TracedCall::repeat_effects(const CallInputs& inputs) const {
-  return effects_.replay([&](PyObject* size) {
+  const auto number = [&](PyObject* size) {
     if (is_traced_number(size)) return inputs.numbers[stored_numbers_.at(size)];
     const auto stored = stored_sizes_.find(size);
     return stored == stored_sizes_.end() ? plain_number(size) : number_of(stored->second, inputs);
-  });
+  };
+  return make_anew(inputs) && effects_.replay(number, inputs.anew.get());
 }
 
 bool TracedCall::same_numbers(const CallInputs& inputs, std::string* why) const {

@@ -22,14 +22,16 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
                     "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
 }
 
-// A container that was there before is given as it is: a callable that tells so. It lives as long as the recorder.
+// A container that was there before, or that is stored, is given as it is: a callable that tells so. It lives as long
+// as the recorder.
 PyRef is_known_container(const Recorder& recorder) {
   static PyMethodDef definition = {
       "is_known",
       [](PyObject* self, PyObject* object) -> PyObject* {
         const auto* known = static_cast<const Recorder*>(PyCapsule_GetPointer(self, nullptr));
-        return PyBool_FromLong(is_container(object) && known->reads().was_read(object) &&
-                               !known->reads().is_copy(object) && !leads_to_traced(object));
+        const Reads& reads = known->reads();
+        return PyBool_FromLong(is_container(object) && (reads.was_read(object) || reads.stores(object)) &&
+                               !reads.is_copy(object) && !leads_to_traced(object));
       },
       METH_O, nullptr};
   const PyRef self = PyRef::steal(PyCapsule_New(const_cast<Recorder*>(&recorder), nullptr, nullptr));
@@ -96,19 +98,42 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
   return true;
 }
 
+// The trace's own objects are those of the call that was traced.
+void TracedCall::keep_new(const CallInputs& inputs, const Recorder& recorder) {
+  const PyRef list = PyRef::steal(PyList_New(0));
+  if (!list) return forget_error();
+  effects_.add_new(list.get());
+  for (const Result& result : results_)
+    if (result.is_new) PyList_Append(list.get(), result.constant.get());
+  const std::string why = renewal_.keep(list.get(), [&](PyObject* object) { return recorder.is_new(object); });
+  if (unkept_.empty()) unkept_ = why;
+  inputs.anew = list;
+}
+
+bool TracedCall::make_anew(const CallInputs& inputs) const {
+  if (inputs.anew || renewal_.is_empty()) return true;
+  inputs.anew = renewal_.renewed();
+  return static_cast<bool>(inputs.anew);
+}
+
 PyObject* TracedCall::result_of(std::vector<Tensor>& tensors, const CallInputs& inputs) const {
   if (result_.is_leaf() && results_[0].output && !results_[0].is_detached) return wrap_tensor(std::move(tensors[0]));
+  if (!make_anew(inputs)) return nullptr;
+  PyObject* const anew = inputs.anew.get();
+  const Py_ssize_t n_anew = anew ? PyList_GET_SIZE(anew) : 0;
+  Py_ssize_t n_left = std::count_if(results_.begin(), results_.end(), [](const Result& r) { return r.is_new; });
   Leaves owned;
   InlineVector<PyObject*, 8> leaves;
   for (const Result& result : results_) {
-    PyRef leaf = result.is_detached ? detached(std::move(tensors[*result.output]))
-                 : result.output    ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
-                 : result.step      ? inputs.numbers[*result.step]
-                 : result.size      ? number_of(*result.size, inputs)
-                 : result.input     ? inputs.trees.leaves[inputs.places[*result.input]]
-                 : result.same_as   ? PyRef::borrow(leaves[*result.same_as])
-                 : result.is_new    ? renewed(result.constant.get())
-                                    : result.constant;
+    const Py_ssize_t place = n_anew - (result.is_new ? n_left-- : 0);  // behind what it stores
+    PyRef leaf = result.is_detached            ? detached(std::move(tensors[*result.output]))
+                 : result.output               ? PyRef::steal(wrap_tensor(std::move(tensors[*result.output])))
+                 : result.step                 ? inputs.numbers[*result.step]
+                 : result.size                 ? number_of(*result.size, inputs)
+                 : result.input                ? inputs.trees.leaves[inputs.places[*result.input]]
+                 : result.same_as              ? PyRef::borrow(leaves[*result.same_as])
+                 : result.is_new && place >= 0 ? PyRef::borrow(PyList_GET_ITEM(anew, place))
+                                               : result.constant;
     if (!leaf) return nullptr;
     leaves.push_back(leaf.get());
     owned.push_back(std::move(leaf));

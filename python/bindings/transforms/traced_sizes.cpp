@@ -36,7 +36,10 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const Ru
   for (const Tensor& t : inputs.tensors) shapes.emplace_back(t.shape().begin(), t.shape().end());
   std::shared_ptr<TracedCall> traced = trace_once(inputs, options, shapes, !sizes.empty());
   if (!traced || sizes.empty()) return traced;
-  if (traced->make_dynamic(inputs, options, sizes)) return traced;
+  const PyRef anew = inputs.anew;  // of the first run, which is this call's
+  const bool is_done = traced->make_dynamic(inputs, options, sizes);
+  inputs.anew = anew;
+  if (is_done) return traced;
   traced->take_back_effects();
   if (is_of_this_size) *is_of_this_size = traced->n_traces_ > 1;
   return nullptr;
@@ -56,7 +59,7 @@ bool TracedCall::find_stored_sizes(const SizeLog& log) {
     if (log.use_of(size) != SizeUse::Operand::kNone) stored_sizes_[size] = log.use_of(size);
   if (sizes.empty()) return true;
   effects_.take_back();
-  return effects_.replay(plain_number);
+  return effects_.replay(plain_number, nullptr);
 }
 
 // Why a trace at other sizes gives something else than tensors like this one's; empty: it does not.
