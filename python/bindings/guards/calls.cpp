@@ -218,6 +218,7 @@ void note_class(PyObject* type, const SeenCall& call, Reads& reads, const Reads:
   if (name.starts_with("numpy.") && std::any_of(call.arguments.begin(), call.arguments.end(), is_moment))
     return reads.refuse("reads a clock", at);
   if (name == "decimal.Decimal") note_decimal_context(reads);
+  note_decimals(call.arguments, reads);
   if (is_one_of(name, {"type", "super", "property", "classmethod", "staticmethod"})) return;
   note_attribute_readers(type, std::string(name), "", call.arguments, reads);
   note_arguments(call.arguments, reads, at);

@@ -183,15 +183,6 @@ void note_text_of_context(PyObject* context, Reads& reads) {
   forget_error();
 }
 
-void note_decimals(const CallOfC& call, Reads& reads) {
-  bool any = call.module == "decimal" || call.module == "_decimal";
-  for (PyObject* argument : call.arguments) {
-    any |= holds_decimal(argument) || is_class_of_decimals(argument);
-    if (is_named(argument, "decimal.Context")) note_text_of_context(argument, reads);
-  }
-  if (any) note_decimal_context(reads);
-}
-
 // tzset() sets the variables of `time`.
 void note_time_zone(const CallOfC& call, Reads& reads) {
   const string_view of = call.self ? Py_TYPE(call.self)->tp_name : "";
@@ -267,6 +258,15 @@ void note_warning_filters(Reads& reads) {
 
 }  // namespace
 
+void note_decimals(Arguments arguments, Reads& reads) {
+  bool any = false;
+  for (PyObject* argument : arguments) {
+    any |= holds_decimal(argument) || is_class_of_decimals(argument);
+    if (is_named(argument, "decimal.Context")) note_text_of_context(argument, reads);
+  }
+  if (any) note_decimal_context(reads);
+}
+
 void note_decimal_context(Reads& reads) {
   const PyRef module = PyRef::steal(PyImport_ImportModule("decimal"));
   const PyRef getter = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "getcontext") : nullptr);
@@ -300,7 +300,8 @@ void note_hidden_state(const CallOfC& call, Reads& reads, const Reads::Storing& 
   if (call.module == "_warnings") note_warning_filters(reads);
   if (call.module.starts_with("backplane")) note_settings(call.function, call.name, call.given, reads, at);
   if (is_named(call.function, "numpy.ufunc")) note_numpy_errors(reads);
-  note_decimals(call, reads);
+  note_decimals(call.arguments, reads);
+  if (call.module == "decimal" || call.module == "_decimal") note_decimal_context(reads);
   note_time_zone(call, reads);
   note_handled_exception(call, reads);
   if (at.by_library) return;  // whose hidden sources are the names above

@@ -180,9 +180,13 @@ class Reads {
   };
   std::unordered_map<PyObject*, Named> names_;
   std::unordered_map<PyObject*, PyRef> owner_of_dict_;
-  std::vector<std::pair<PyRef, MemorySpan>> buffers_;   // that were there before: they are no garbage collector's
-  std::vector<std::pair<PyRef, PyRef>> tensor_memory_;  // arrays over it, and the bytes that they had
-  std::vector<std::pair<PyRef, PyRef>> contexts_;       // that were set, and what they had
+  std::vector<std::pair<PyRef, MemorySpan>> buffers_;  // that were there before: they are no garbage collector's
+  struct TensorMemory {
+    PyRef array, bytes;  // that it had
+    std::string line;    // of the call that got it
+  };
+  std::vector<TensorMemory> tensor_memory_;
+  std::vector<std::pair<PyRef, PyRef>> contexts_;  // that were set, and what they had
   struct Cache {
     PyRef function, counts;  // counts: before the run, where it asks for them
     std::string line;

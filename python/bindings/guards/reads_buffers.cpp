@@ -106,12 +106,12 @@ void Reads::element(PyObject* buffer, PyObject* key) {
 
 // A function of C that gets an array over a tensor's memory may write into it.
 void Reads::keep_tensor_memory(PyObject* buffer) {
-  const auto is_it = [&](const auto& known) { return known.first.get() == buffer; };
+  const auto is_it = [&](const TensorMemory& known) { return known.array.get() == buffer; };
   if (!is_memory_of_tensor(buffer) || std::any_of(tensor_memory_.begin(), tensor_memory_.end(), is_it)) return;
   const PyRef copy = copied_bytes(buffer);
   if (!copy) return;
   effects_.add(Effects::Before{PyRef::borrow(buffer), {}, copy, Effects::Before::kContent});
-  tensor_memory_.emplace_back(PyRef::borrow(buffer), copy);
+  tensor_memory_.push_back({PyRef::borrow(buffer), copy, now_ ? now_->line() : ""});
 }
 
 // A store into memory that a tensor shows would be seen by the graph at another time than by the function.
@@ -131,9 +131,9 @@ bool Reads::close_memory(const Closing& closing) const {
         closing.transform, path.c_str(), line.empty() ? "" : " at ", line.c_str());
     return false;
   };
-  for (const auto& [buffer, had] : tensor_memory_) {
-    const PyRef now = copied_bytes(buffer.get());
-    if (!now || !same_value(had.get(), now.get())) return raise_shared(path_of(buffer.get()), "");
+  for (const TensorMemory& known : tensor_memory_) {
+    const PyRef now = copied_bytes(known.array.get());
+    if (!now || !same_value(known.bytes.get(), now.get())) return raise_shared("an array", known.line);
   }
   std::vector<MemorySpan> tensors;
   for (const std::span<const Tensor> list : {closing.used, closing.inputs})
