@@ -165,8 +165,6 @@ class Interrupt(Exception):
 @each
 def test_an_interrupt_leaves_no_setting_behind(name):
     """A handler raises at some bytecode of a block: before, in or behind it, and in what makes it."""
-    if name == "printoptions":
-        pytest.skip("of Python alone")
     block, read, _ = BLOCKS[name]
     outside, interrupted = read(), 0
 
