@@ -32,7 +32,7 @@ struct Waiter {
     held.release();
     thread.join();
   }
-  static constexpr int kLongHold = 20;  // seconds
+  static constexpr int kLongHold = 5;  // seconds
 
   backplane::Stream stream;
   HeldStream held;

@@ -18,6 +18,7 @@ std::string fault() {
 }
 
 bp_kernel_fn negative_kernel = nullptr;
+std::atomic<bool> was_reset{false};
 
 bool needs_handles() { return fault() == "pool_early" || fault() == "handles"; }
 
@@ -121,6 +122,8 @@ void ends_later(void* context, int32_t ordinal, bp_stream* stream) {
   std::thread([=] { right->stream_destroy(context, ordinal, stream); }).detach();
 }
 
+bp_status refuses_callbacks(void*, int32_t, bp_stream*, uint64_t, bp_completion_fn, void*) { return BP_ERROR_DEVICE; }
+
 // ---- pinned
 
 bp_status pinned_to_start(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t,
@@ -193,6 +196,10 @@ void marks_with_a_ticket(void* context, int32_t ordinal, bp_stream* stream) {
   notify_nothing(context, ordinal, stream, uint64_t{1} << 40);
 }
 bp_status resets_nothing(void*, int32_t) { return BP_OK; }
+bp_status resets_and_notes(void* context, int32_t ordinal) {
+  was_reset = true;
+  return RIGHT(reset).reset(context, ordinal);
+}
 
 // ---- compiler: claims each node of bp::negative, and copies what it was to negate
 
@@ -242,6 +249,20 @@ bp_status negates_by_way_of_one_block(const bp_frame* frame, bp_executable*, con
   return negative_kernel(&of_row, &from, 1, outs, n_outs);
 }
 
+// On a stream of its own, which waits for no other.
+bp_status negates_beside_the_stream(const bp_frame* frame, bp_executable*, const bp_value* inputs, int32_t n_inputs,
+                                    bp_value* outs, int32_t n_outs) {
+  bp_frame own = *frame;
+  right->stream_create(right->context, frame->ordinal, &own.stream);
+  own.ticket = 1;
+  own.compute = inputs[0].u.t->dtype;
+  const bp_status status = negative_kernel(&own, inputs, n_inputs, outs, n_outs);
+  right->flush(right->context, frame->ordinal, own.stream, own.ticket);
+  right->wait(right->context, frame->ordinal, own.stream, own.ticket);
+  right->stream_destroy(right->context, frame->ordinal, own.stream);
+  return status;
+}
+
 // What was compiled negates; what is read back copies.
 char negating, copying;
 bp_status compiles_negating(void*, const bp_host*, bp_device, const bp_graph*, bp_executable_info*,
@@ -276,35 +297,27 @@ bp_status reads_back_another(void*, const bp_host*, bp_device, const void*, uint
 
 const bp_extension_time kTimeOfTheHost{BP_HEADER(bp_extension_time), stamp_of_the_host, read_stamp_of_the_host,
                                        drop_stamp_of_the_host};
-const bp_extension_compiler kCompiler{.header = BP_HEADER(bp_extension_compiler),
-                                      .partition = claims_negative,
-                                      .compile = compiles_nothing,
-                                      .execute = copies_the_input,
-                                      .destroy = destroys_nothing,
-                                      .may_share = nullptr,
-                                      .cache_key = nullptr,
-                                      .serialize = nullptr,
-                                      .deserialize = nullptr};
-
-const bp_extension_compiler kSharingCompiler{.header = BP_HEADER(bp_extension_compiler),
-                                             .partition = claims_negative,
-                                             .compile = compiles_nothing,
-                                             .execute = negates_by_way_of_one_block,
-                                             .destroy = destroys_nothing,
-                                             .may_share = nullptr,
-                                             .cache_key = nullptr,
-                                             .serialize = nullptr,
-                                             .deserialize = nullptr};
-
-const bp_extension_compiler kForgetfulCompiler{.header = BP_HEADER(bp_extension_compiler),
-                                               .partition = claims_negative,
-                                               .compile = compiles_negating,
-                                               .execute = as_it_was_compiled,
-                                               .destroy = destroys_nothing,
-                                               .may_share = nullptr,
-                                               .cache_key = key_of_all,
-                                               .serialize = writes_a_byte,
-                                               .deserialize = reads_back_another};
+bp_extension_compiler compiler_of(decltype(bp_extension_compiler::compile) compile,
+                                  decltype(bp_extension_compiler::execute) execute) {
+  bp_extension_compiler made{};
+  made.header = BP_HEADER(bp_extension_compiler);
+  made.partition = claims_negative;
+  made.compile = compile;
+  made.execute = execute;
+  made.destroy = destroys_nothing;
+  return made;
+}
+bp_extension_compiler forgetful_compiler() {
+  bp_extension_compiler made = compiler_of(compiles_negating, as_it_was_compiled);
+  made.cache_key = key_of_all;
+  made.serialize = writes_a_byte;
+  made.deserialize = reads_back_another;
+  return made;
+}
+const bp_extension_compiler kCompiler = compiler_of(compiles_nothing, copies_the_input);
+const bp_extension_compiler kSharingCompiler = compiler_of(compiles_nothing, negates_by_way_of_one_block);
+const bp_extension_compiler kEarlyCompiler = compiler_of(compiles_nothing, negates_beside_the_stream);
+const bp_extension_compiler kForgetfulCompiler = forgetful_compiler();
 
 struct Fault {
   const char* extension;
@@ -334,6 +347,7 @@ const std::map<std::string, Fault> kFaults = {
     {"callback_early", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_early)},
     {"callback_twice", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_twice)},
     {"ends_later", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, notes_the_stream)},
+    {"callback_refused", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, refuses_callbacks)},
     {"callback_late", but(BP_EXTENSION_CALLBACKS, &bp_extension_callbacks::notify, callback_late)},
     {"pinned_offset", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_from_host, pinned_to_start)},
     {"pinned_order", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_to_host, pinned_at_once)},
@@ -351,6 +365,8 @@ const std::map<std::string, Fault> kFaults = {
     {"reset_keeps", but(BP_EXTENSION_RESET, &bp_extension_reset::reset, resets_nothing)},
     {"compiler", whole(BP_EXTENSION_COMPILER, kCompiler)},
     {"compiler_shares", whole(BP_EXTENSION_COMPILER, kSharingCompiler)},
+    {"compiler_early", whole(BP_EXTENSION_COMPILER, kEarlyCompiler)},
+    {"stays_lost", but(BP_EXTENSION_RESET, &bp_extension_reset::reset, resets_and_notes)},
     {"compiler_forgets", whole(BP_EXTENSION_COMPILER, kForgetfulCompiler)},
 };
 

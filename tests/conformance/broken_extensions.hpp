@@ -1,6 +1,7 @@
 // Faults of the simulated accelerator's extensions; see broken_extensions.cpp.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "backplane/abi/backend.h"
@@ -9,6 +10,8 @@
 std::string fault();
 // The right kernel of bp::negative, once its row is registered.
 extern bp_kernel_fn negative_kernel;
+// With the fault "stays_lost": has the device been reset?
+extern std::atomic<bool> was_reset;
 // Does the fault need a device whose memory is handles, which keeps a pool of its own?
 bool needs_handles();
 // Puts the extensions with the fault, where it is one of theirs, in the place of the right ones. `right` lives on.

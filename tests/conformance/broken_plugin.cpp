@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 namespace {
 
 bp_backend_def right{};  // which the faulty table calls
+const bp_host* right_host = nullptr;
 
 // ---- the table ----
 
@@ -35,6 +37,11 @@ bp_status wait_with_a_ticket(void*, int32_t, bp_stream* stream, bp_stream* other
 bp_status no_deferred_error(void*, int32_t, bp_stream*, bp_deferred_error*) { return BP_OK; }
 bp_status silent_wait(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
   right.wait(context, ordinal, stream, ticket);
+  return BP_OK;
+}
+bp_status silent_wait_for(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                          int32_t* done) {
+  right.wait_for(context, ordinal, stream, ticket, timeout, done);
   return BP_OK;
 }
 bp_status falling_completed(void* context, int32_t ordinal, bp_stream* stream, uint64_t* ticket) {
@@ -133,6 +140,55 @@ bp_status promises_memory(void* context, int32_t ordinal, uint64_t size, void** 
   return right.allocate(context, ordinal, promised ? 1 << 20 : size, data);
 }
 
+// A block that was freed is given to the two that ask next.
+void* freed_block = nullptr;
+uint64_t freed_size = 0;
+int freed_uses = 0;
+bp_status notes_the_block(void*, int32_t, void* data, uint64_t size) {
+  freed_block = data, freed_size = size, freed_uses = 2;
+  return BP_OK;
+}
+bp_status one_block_for_two(void* context, int32_t ordinal, uint64_t size, void** data) {
+  if (freed_uses == 0 || size > freed_size) return right.allocate(context, ordinal, size, data);
+  --freed_uses;
+  *data = freed_block;
+  return BP_OK;
+}
+// One lock for the whole device, which a copy holds while it waits.
+std::mutex copies;
+bp_status copies_from_host_alone(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst,
+                                 uint64_t dst_offset, const void* src, uint64_t size) {
+  const std::lock_guard lock(copies);
+  const bp_status status = right.copy_from_host(context, ordinal, stream, ticket, dst, dst_offset, src, size);
+  right.flush(context, ordinal, stream, ticket);
+  return status == BP_OK ? right.wait(context, ordinal, stream, ticket) : status;
+}
+bp_status copies_to_host_alone(void* context, int32_t ordinal, bp_stream* stream, void* dst, void* src,
+                               uint64_t src_offset, uint64_t size) {
+  const std::lock_guard lock(copies);
+  return right.copy_to_host(context, ordinal, stream, dst, src, src_offset, size);
+}
+bp_status waits_alone(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                      int32_t* done) {
+  const std::lock_guard lock(copies);
+  *done = 1;
+  return timeout ? right.wait(context, ordinal, stream, ticket) : BP_OK;
+}
+// Neither is heard while the device works.
+bp_status no_abort(void*, int32_t) { return BP_OK; }
+bp_status waits_to_the_end(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t,
+                           int32_t* done) {
+  *done = 1;
+  return right.wait(context, ordinal, stream, ticket);
+}
+// What a reset has left is lost as before.
+bp_status stays_lost(void* context, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
+                     uint64_t size) {
+  if (!was_reset) return right.copy_to_host(context, ordinal, stream, dst, src, src_offset, size);
+  right_host->set_error(BP_ERROR_DEVICE_LOST, "broken: the device is lost");
+  return BP_ERROR_DEVICE_LOST;
+}
+
 const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults = {
     {"no_name", [](bp_backend_def& def) { def.properties = no_name; }},
     {"name_of_bytes", [](bp_backend_def& def) { def.properties = name_of_bytes; }},
@@ -165,11 +221,33 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"deallocate", [](bp_backend_def& def) { def.deallocate = no_deallocate; }},
     {"null_memory", [](bp_backend_def& def) { def.allocate = null_memory; }},
     {"copy_offset", [](bp_backend_def& def) { def.copy = copy_to_start; }},
+    {"no_order", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
+    {"one_block_for_two",
+     [](bp_backend_def& def) {
+       def.allocate = one_block_for_two;
+       def.deallocate = notes_the_block;
+     }},
+    {"one_lock",
+     [](bp_backend_def& def) {
+       def.copy_from_host = copies_from_host_alone;
+       def.copy_to_host = copies_to_host_alone;
+       def.wait_for = waits_alone;
+     }},
+    {"late_error_lost",
+     [](bp_backend_def& def) {
+       def.wait = silent_wait;
+       def.wait_for = silent_wait_for;
+       def.deferred_error = no_deferred_error;
+     }},
+    {"no_abort",
+     [](bp_backend_def& def) {
+       def.abort = no_abort;
+       def.wait_for = waits_to_the_end;
+     }},
+    {"stays_lost", [](bp_backend_def& def) { def.copy_to_host = stays_lost; }},
 };
 
 // ---- registration ----
-
-const bp_host* right_host = nullptr;
 
 bp_status register_backend(bp_plugin_record* record, const bp_backend_def* def) {
   right = *def;

@@ -13,7 +13,7 @@ struct Plan {
   uint64_t seed = 0;
   bool eager = false;  // queues run at once and side by side, with random pauses; else as late as the host allows
   // Counted from the plan's start, over all devices; negative: never.
-  int64_t lose = -1;      // this piece of work loses its device
+  int64_t lose = -1;  // this piece of work loses its device
   // This one does not end until its device is lost or reset. The next, if it is a copy that the host waits in: the
   // host's timeout is of waits, and such a copy ends with `abort`.
   int64_t hang = -1;

@@ -89,6 +89,14 @@ FAULTS = {
     "compiler": ("(device)", "(device) compiler", "graphs", "a compiled graph of float32 of .*found"),
     "compiler_shares": ("(device)", "(device) compiler", "threads", "that four threads run: .*found"),
     "compiler_forgets": ("(device)", "(device) compiler", "kept", "executables were read back, of .*found"),
+    "no_order": ("(device)", "(device) memory order", "freed|passed on", "a tensor that 60 steps|what a s", "async"),
+    "one_block_for_two": ("(device)", "(device) memory order", "scratch", ".", "async"),
+    "one_lock": ("(device)", "(device) waiting", "copies to the host|copies from the host", "did not go on while another thread waited", "async"),
+    "callback_refused": ("(device)", "(device) waiting", "copies to the host|copies from the host|callbacks", "notify", "async"),
+    "late_error_lost": ("(device)", "(device) failures", "other streams", "found a result, expected DataError", "async"),
+    "compiler_early": ("(device)", "(device) executables", "graphs|constants", "a compiled graph .*found", "async"),
+    "no_abort": ("(device)", "(device) loss", "threads", "went on waiting", "async"),
+    "stays_lost": ("(device)", "(device) loss", "threads|compiled", "the device is lost", "async"),
 }  # fmt: skip
 
 
@@ -204,7 +212,7 @@ def test_what_is_unsupported_in_part_is_counted(tmp_path):
 def test_every_check_is_seen_to_fail(tmp_path):
     """Of a check that no planted fault trips, nothing shows that it can fail."""
     tried = set()
-    for mode in ("test", "grad", "stress"):
+    for mode in ("test", "grad", "stress", "async"):
         done, report = conformance(tmp_path, "", "*", mode, "--short")
         assert done.returncode == 0, done.stdout
         tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"]}
