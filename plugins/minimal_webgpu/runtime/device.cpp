@@ -2,19 +2,24 @@
 #include "runtime/device.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace minimal {
 namespace {
 
-// wgpu-native reports an error while the call runs that caused it, on its thread.
+// wgpu-native reports an error while the call runs that caused it, on its thread. Without a destructor, which would
+// keep the plugin loaded as long as the thread lives.
 struct Refusal {
   WGPUErrorType type = WGPUErrorType_NoError;
-  std::string message;
+  char message[480] = "";
 };
 thread_local Refusal refusal;
 
 void on_error(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void*, void*) {
-  if (refusal.type == WGPUErrorType_NoError) refusal = {type, std::string(message.data, message.length)};
+  if (refusal.type != WGPUErrorType_NoError) return;  // the first one is the cause
+  refusal.type = type;
+  std::snprintf(refusal.message, sizeof(refusal.message), "%.*s",
+                static_cast<int>(std::min(message.length, sizeof(refusal.message))), message.data);
 }
 
 void on_loss(WGPUDevice const*, WGPUDeviceLostReason reason, WGPUStringView, void* device, void*) {
