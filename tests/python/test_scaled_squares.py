@@ -35,6 +35,11 @@ HOMOGENEOUS = {
         "std_mean": lambda x: bp.std_mean(x)[0],
         "nanstd": lambda x: bp.nanstd(x, axis=1),
         "nanstd of complex": of_complex(lambda z: bp.nanstd(z, axis=1)),
+        "lp_pool1d": lambda x: F.lp_pool1d(x[None], 2, 2),
+        "lp_pool1d of order 3": lambda x: F.lp_pool1d(bp.abs(x)[None], 3, 3, stride=1),
+        "lp_pool1d of order 1.5": lambda x: F.lp_pool1d(bp.abs(x)[None], 1.5, 3, ceil_mode=True),
+        "lp_pool2d": lambda x: F.lp_pool2d(x[None], 2, (2, 3), stride=1, ceil_mode=True),
+        "lp_pool3d": lambda x: F.lp_pool3d(bp.reshape(x, (1, 3, 2, 2)), 2, (2, 1, 2), stride=1),
     },
     0: {
         "corrcoef": bp.corrcoef,
@@ -87,6 +92,21 @@ def test_so_does_a_forward_derivative(degree, name, dtype, size, way):
     along = bp.asarray(BASE[::-1].copy(), dtype=dtype)
     found, expected = (bp.jvp(function, (x,), (along,))[1] for x in (small * size, small))
     near(found if degree else found * size, expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", [bp.float32, bp.float64], ids=str)
+def test_windows_of_one_plane_may_differ_in_size(dtype, way):
+    exponents = np.arange(-145, 125, 9) if dtype is bp.float32 else np.arange(-1070, 1020, 33)
+    x = 2.0 ** np.repeat(exponents, 2) * np.tile([3.0, 4.0], exponents.size)
+    for order, root in ((2, 5.0), (3, 91 ** (1 / 3)), (1, 7.0)):
+        found = F.lp_pool1d(bp.asarray(x, dtype=dtype)[None], order, 2)[0].numpy()
+        np.testing.assert_allclose(found, root * 2.0**exponents, rtol=32 * float(bp.finfo(dtype).eps))
+        slope = bp.grad(lambda x: bp.sum(F.lp_pool1d(x[None], order, 2)))(bp.asarray(x, dtype=dtype)).numpy()
+        expected = np.tile((np.asarray([3.0, 4.0]) / root) ** (order - 1), exponents.size)
+        np.testing.assert_allclose(slope, expected, rtol=32 * float(bp.finfo(dtype).eps))
+    zeros = bp.asarray([[0.0, 0.0, np.nan, 1.0, np.inf, 1.0]], dtype=dtype)
+    np.testing.assert_array_equal(F.lp_pool1d(zeros, 2, 2).numpy(), [[0, np.nan, np.inf]])
+    assert bp.grad(lambda x: bp.sum(F.lp_pool1d(x, 2, 2)))(bp.zeros((1, 4), dtype=dtype)).tolist() == [[0] * 4]
 
 
 @pytest.mark.parametrize(("dtype", "size"), EACH, ids=str)
