@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "backplane/error.hpp"
 #include "memory/device.hpp"
@@ -76,14 +77,27 @@ void collect(Stream& stream) {
 
 namespace {
 
-// False: what it read is not known to have succeeded or failed.
+// Of work that its device may not have come to.
+std::shared_ptr<Failure> loss_of(const Stream& stream, const Work& work) {
+  const std::shared_ptr<const std::string> cause = stream.device->lost_cause.load(std::memory_order_acquire);
+  auto failure = std::make_shared<Failure>();
+  failure->code = BP_ERROR_DEVICE_LOST;
+  failure->text = std::string(work.op) + " on device " + name_of(*stream.device) +
+                  ": the device is lost, and this may not have run" + (cause ? ": " + *cause : "");
+  return failure;
+}
+
+// False: what it read is not known to have succeeded or failed. A device that is lost has ended all of its work,
+// whether it ran or not.
 bool finish(Stream& stream, const Work& work) {
   std::shared_ptr<Failure> cause;
+  if (stream.device->state.load(std::memory_order_acquire) != DeviceState::kReady) cause = loss_of(stream, work);
   for (const StorageUse& read : work.read) {
     if (!is_settled(read)) return false;
     if (!cause) cause = known_failure(read);
   }
   if (cause) mark(stream, work.ticket, cause);
+  if (work.to_host && !stream.spoiled_copy) stream.spoiled_copy = known_failure({&stream, work.ticket});
   stream.settled.store(work.ticket, std::memory_order_release);
   return true;
 }
@@ -135,6 +149,13 @@ void depend_on(Work& work, const StorageUse& write) {
 void depend_on(Work& work, const bp_storage& read) { depend_on(work, read.uses.write()); }
 
 void settle(Device& device) {
+  // All are asked first: where one of them was lost, the others have ended, and not all of their work ran.
+  for (const auto& stream : device.streams)
+    if (!stream->unfinished.empty() && !stream->busy) {
+      const uint64_t completed = stream->completed;
+      collect(*stream);
+      stream->collected = completed;
+    }
   for (bool more = true; more;) {
     more = false;
     note_all_ended(device);
@@ -163,7 +184,7 @@ std::shared_ptr<const Failure> failure_of(const StorageUse& work) {
     std::vector<StorageUse> elsewhere;
     {
       std::lock_guard lock(device.lock);
-      if (work.stream->retired) return nullptr;
+      if (work.stream->retired) break;
       for (size_t s = 0; s < device.streams.size(); ++s) await_turn(*device.streams[s]);
       work.stream->completed = std::max(work.stream->completed, work.ticket);
       settle(device);
@@ -185,6 +206,12 @@ void check_written(const bp_storage& storage) {
   if (const std::shared_ptr<Failure> failure = known_failure(write)) raise(failure);
 }
 
+void lose_work(Stream& retired) {
+  for (const Work& work : retired.unfinished) mark(retired, work.ticket, loss_of(retired, work));
+  retired.unfinished.clear();
+  retired.settled.store(UINT64_MAX, std::memory_order_release);
+}
+
 void forget_work_of(const Device& closing) {
   for (uint32_t i = 0; i < backend_count(); ++i)
     for (const auto& device : backend_at(i).devices) {
@@ -198,11 +225,29 @@ void forget_work_of(const Device& closing) {
 }
 
 void throw_unseen(Stream& stream) {
+  const std::shared_ptr<Failure> spoiled = std::exchange(stream.spoiled_copy, nullptr);
   while (!stream.unseen.empty()) {
     const std::shared_ptr<Failure> failure = stream.unseen.front();
     stream.unseen.pop_front();
     if (!failure->raised) raise(failure);
   }
+  if (spoiled) raise(spoiled);
+}
+
+void finish_copies_to_host(Stream& stream, uint64_t ticket) {
+  std::vector<uint64_t> copies;
+  {
+    std::lock_guard lock(stream.device->lock);
+    for (const Work& work : stream.unfinished)
+      if (work.to_host && work.ticket <= ticket) copies.push_back(work.ticket);
+  }
+  for (const uint64_t copy : copies) failure_of({&stream, copy});
+}
+
+void check_copies_to_host(Stream& stream, uint64_t ticket) {
+  finish_copies_to_host(stream, ticket);
+  std::lock_guard lock(stream.device->lock);
+  if (const std::shared_ptr<Failure> spoiled = std::exchange(stream.spoiled_copy, nullptr)) raise(spoiled);
 }
 
 }  // namespace backplane::core

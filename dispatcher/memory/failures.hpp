@@ -33,6 +33,7 @@ struct Work {
   uint64_t ticket;
   const char* op;
   std::vector<StorageUse> read;  // writes that it depends on, as far as their outcomes were not known
+  bool to_host = false;          // writes memory of the host, which carries no mark
 };
 
 // Under the device's lock: what `reads` were written by joins `work`. Throws where one is known to have failed.
@@ -46,9 +47,16 @@ void settle(Device& device);
 std::shared_ptr<const Failure> failure_of(const StorageUse& work);
 // Throws where what a storage holds, whose last write has ended, was not written as it should have been.
 void check_written(const bp_storage& storage);
+// Under the device's lock, of a stream that a reset ends: what has not been seen to succeed has failed.
+void lose_work(Stream& retired);
 // Of a device whose work has ended and whose streams end: nobody asks them for outcomes any more.
 void forget_work_of(const Device& closing);
-// Under the device's lock: throws the stream's oldest error that nobody has seen.
+// Under the device's lock: throws the stream's oldest error that nobody has seen, and what spoiled a copy to the host.
 void throw_unseen(Stream& stream);
+// Takes no lock of its caller's: the outcomes of a stream's copies to the host up to `ticket`, which has ended, are
+// known afterwards.
+void finish_copies_to_host(Stream& stream, uint64_t ticket);
+// Likewise, and throws where such a copy was spoiled: by then somebody may read the host's memory.
+void check_copies_to_host(Stream& stream, uint64_t ticket);
 
 }  // namespace backplane::core

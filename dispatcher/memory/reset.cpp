@@ -23,10 +23,9 @@ void retire_streams(Device& device, Dropped& dropped) {
   for (auto& stream : device.streams) {
     stream->retired = true;
     stream->completed = UINT64_MAX;
-    stream->settled = UINT64_MAX;
+    lose_work(*stream);
     for (auto& [ticket, then] : stream->pending) dropped.callbacks.push_back(std::move(then));
     stream->pending.clear();
-    stream->unfinished.clear();
     stream->unseen.clear();
     device.retired.push_back(std::move(stream));
   }

@@ -242,6 +242,23 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
   return ticket;
 }
 
+// Under the device's lock, after a wait for `ticket` that gave `status`.
+static void note_waited(Stream& stream, uint64_t ticket, bp_status status) {
+  Device& device = *stream.device;
+  if (stream.retired) check_present(device);  // the device was reset meanwhile
+  BP_CHECK(!stream.retired, DEVICE_LOST, "device ", name_of(device),
+           ": was reset while this thread waited for its work, which is lost");
+  if (status != BP_OK) {
+    await_turn(stream);
+    collect(stream);
+  }
+  note_loss(device, status);
+  // What a lost device does with its memory nobody knows: it stays in use until the reset.
+  if (device.state != DeviceState::kReady) return;
+  stream.completed = std::max(stream.completed, ticket);
+  settle(device);
+}
+
 void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
   check_present(device);
@@ -258,23 +275,20 @@ void wait_for(Stream& stream, uint64_t ticket) {
     if (stream.flushed < ticket) flush(stream);
   }
   const bp_status status = wait_in_backend(stream, ticket);
+  bool outermost = false;
+  {
+    std::lock_guard guard(device.lock);
+    outermost = device.lock.held_once();
+    note_waited(stream, ticket, status);
+    if (device.state == DeviceState::kReady) {
+      completions.take(stream);
+      unneeded = take_unneeded(device);
+    }
+  }
+  // Which may ask other devices: nobody does that under a device's lock.
+  if (outermost && device.state == DeviceState::kReady) finish_copies_to_host(stream, ticket);
   std::lock_guard guard(device.lock);
-  if (stream.retired) check_present(device);  // the device was reset meanwhile
-  BP_CHECK(!stream.retired, DEVICE_LOST, "device ", name_of(device),
-           ": was reset while this thread waited for its work, which is lost");
-  if (status != BP_OK) {
-    await_turn(stream);
-    collect(stream);
-  }
-  note_loss(device, status);
-  // What a lost device does with its memory nobody knows: it stays in use until the reset.
-  if (device.state == DeviceState::kReady) {
-    stream.completed = std::max(stream.completed, ticket);
-    completions.take(stream);
-    unneeded = take_unneeded(device);
-    settle(device);
-  }
-  const bool silent = stream.unseen.empty();
+  const bool silent = stream.unseen.empty() && !stream.spoiled_copy;
   throw_unseen(stream);
   check_present(device);
   if (status != BP_OK && silent) throw_device_error(device, status, "wait");

@@ -72,11 +72,16 @@ Device& usable(bp_device id) {
 bool is_done(core::Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
   check_usable(device);
-  std::lock_guard lock(device.lock);
-  if (stream.completed >= ticket) return true;
-  if (stream.flushed < ticket) flush(stream);
-  refresh_completed(stream);
-  return stream.completed >= ticket;
+  {
+    std::lock_guard lock(device.lock);
+    if (stream.completed < ticket) {
+      if (stream.flushed < ticket) flush(stream);
+      refresh_completed(stream);
+      if (stream.completed < ticket) return false;
+    }
+  }
+  core::check_copies_to_host(stream, ticket);
+  return true;
 }
 
 void wait_for_position(core::StreamHold& waiting, core::Stream& other, uint64_t ticket) {

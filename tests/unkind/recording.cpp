@@ -80,7 +80,7 @@ void Scheduler::run_and_wait(Queue& queue, Item item) {
   wait_until(lock,
              [&] { return done->yes || queue.device.lost || queue.items.empty() || queue.items.front().seq > seq; });
   if (!done->yes) check_lost(queue.device);
-  if (!done->yes) throw Error(BP_ERROR_DEVICE, "unkind: the copy failed");
+  if (!done->yes) throw Error(BP_ERROR_DATA, "unkind: the copy failed");
   known_.raise(queue.id, seq);
   known_.raise(queue.clock);
 }
