@@ -96,7 +96,7 @@ def test_so_does_a_forward_derivative(degree, name, dtype, size, way):
 
 @pytest.mark.parametrize("dtype", [bp.float32, bp.float64], ids=str)
 def test_windows_of_one_plane_may_differ_in_size(dtype, way):
-    exponents = np.arange(-145, 125, 9) if dtype is bp.float32 else np.arange(-1070, 1020, 33)
+    exponents = np.arange(-120, 125, 9) if dtype is bp.float32 else np.arange(-1010, 1020, 33)
     x = 2.0 ** np.repeat(exponents, 2) * np.tile([3.0, 4.0], exponents.size)
     for order, root in ((2, 5.0), (3, 91 ** (1 / 3)), (1, 7.0)):
         found = F.lp_pool1d(bp.asarray(x, dtype=dtype)[None], order, 2)[0].numpy()
