@@ -76,6 +76,11 @@ class Recorder {
   void note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction);
   void note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords, const Reads::Storing& at);
   void note_tensor_attribute(PyObject* tensor, PyObject* name, const Reads::Storing& at);
+  // ---- recorder_arrays.cpp
+  bool is_wide_array(PyObject* traced) const;
+  void note_array_item(PyObject* traced, PyObject* key, const Reads::Storing& at);
+  void note_array_call(PyObject* callable, std::span<PyObject* const> arguments, bool is_method,
+                       const Reads::Storing& at);
   void note_sizes(const Instruction& instruction, const FrameStack& stack) const;
   // ---- recorder_numbers.cpp
   void put_root(PyFrameObject* frame, Code& code, int offset);

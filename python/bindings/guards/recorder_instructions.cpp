@@ -134,6 +134,7 @@ bool Recorder::note_read(PyFrameObject* frame, Code& code, const Instruction& in
       break;
     case Action::kLoadItem:
       if (PyDict_Check(second) && stand_in_of(top)) reads_.refuse("looks up a tensor among the keys of a dict", where);
+      if (is_tensor(second)) note_array_item(second, top, where);
       reads_.subscript(second, top);
       reads_.content(top);
       break;
@@ -302,6 +303,7 @@ void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const In
   std::vector<PyObject*> arguments;
   if (self) arguments.push_back(self);
   arguments.insert(arguments.end(), first, first + count);
+  note_array_call(callable, arguments, self != nullptr, where);
   note_call_of(callable, std::move(arguments), keywords.get(), where);
 }
 

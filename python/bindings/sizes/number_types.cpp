@@ -94,7 +94,7 @@ int truth_of_number(PyObject* self) {
 // ---- What looks at the value
 
 template <PyTypeObject* kType>
-PyObject* text_of(PyObject* self) {
+PyObject* number_text(PyObject* self) {
   look_at_number(self);
   return kType->tp_repr(self);
 }
@@ -152,7 +152,7 @@ void* number_slot(Function* function) {
       {Py_nb_absolute, number_slot(unary_number<kAbsolute>)}, {Py_nb_bool, number_slot(truth_of_number)},             \
       {Py_nb_int, number_slot(converted_number<type, &PyNumberMethods::nb_int>)},                                     \
       {Py_nb_float, number_slot(converted_number<type, &PyNumberMethods::nb_float>)},                                 \
-      {Py_tp_richcompare, number_slot(compare_numbers)}, {Py_tp_repr, number_slot(text_of<type>)},                    \
+      {Py_tp_richcompare, number_slot(compare_numbers)}, {Py_tp_repr, number_slot(number_text<type>)},                    \
       {Py_tp_hash, number_slot(hash_of<type>)}, {Py_tp_methods, number_methods}, {                                    \
     Py_tp_getset, number_class                                                                                        \
   }

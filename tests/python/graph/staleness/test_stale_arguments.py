@@ -3,6 +3,8 @@
 import types
 
 import backplane as bp
+import numpy as np
+import pytest
 from staleness_kinds import GUARDED, X, kind
 
 
@@ -181,3 +183,27 @@ def test_result_of_another_structure(run):
     f = run(lambda x, many: [x * 2 for _ in range(many)] if many else {"x": x * 3})
     for many in (1, 2, 0, 2):
         yield f(X, many)
+
+
+# What the code does with an array of float64 among the arguments, beside a tensor of float32.
+OF_ARRAYS = {
+    "operand": lambda x, a: x * a,
+    "slice": lambda x, a: x[:2] * a[1:],
+    "transposed": lambda x, a: x + a.T,
+    "function": lambda x, a: bp.sin(a) * x,
+    "function of NumPy": lambda x, a: np.sin(a) * x,
+    "element": lambda x, a: x * a[1],
+    "sum": lambda x, a: x * a.sum(),
+    "mean of NumPy": lambda x, a: x * np.mean(a),
+    "sum along an axis": lambda x, a: x * a.reshape(1, 3).sum(axis=0),
+    "type": lambda x, a: x * (2.0 if isinstance(a, np.ndarray) else 3.0),
+    "other type": lambda x, a: x * (2.0 if type(a) is bp.Tensor else 3.0),
+}
+
+
+@pytest.mark.parametrize("of_array", OF_ARRAYS)
+@kind
+def test_dtype_of_what_is_made_of_an_array(run, of_array):
+    f = run(lambda x, a: OF_ARRAYS[of_array](x, a))
+    yield f(X, np.array([1.0, 2.0, 3.0]))
+    yield f(X, np.array([4.0, 5.0, 6.0]))
