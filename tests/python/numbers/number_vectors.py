@@ -88,8 +88,8 @@ VECTORS = {
     "vector_norm, ord 3": Vector(lambda x: norm(x, 3), lambda op, x: op(x, axis=[1], ord=3), sizes=OF_NORM, bound=TEN),
     "vector_norm, ord 0.5": Vector(lambda x: norm(x, mp.mpf("0.5")), lambda op, x: op(x, axis=[1], ord=0.5), sizes=OF_NORM, bound=(16, 64, 256), orders=1, magnitude=2.0**12),
     "std": Vector(lambda x: sqrt(mean([v * v for v in deviations(x)])), lambda op, x: op(x, axis=[1]), sizes=(lambda *x: largest(x), lambda *x: 1.0, lambda *x: 1 / deviation_of(x)), bound=TEN),
-    "cross_entropy": Vector(lambda x: log_sum(*(v - x[0] for v in x)), lambda op, x: op(x, (x[:, 0] * 0).astype("int64")), magnitude=60, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(64, 64, 64)),
-    "log_softmax": Vector(lambda x: -log_sum(*(v - x[0] for v in x)), lambda op, x: op(x)[:, 0], magnitude=60, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(64, 64, 64)),
+    "cross_entropy": Vector(lambda x: log_sum(*(v - x[0] for v in x)), lambda op, x: op(x, (x[:, 0] * 0).astype("int64")), magnitude=20, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(32, 32, 64), halves=(1, 4, 64)),
+    "log_softmax": Vector(lambda x: -log_sum(*(v - x[0] for v in x)), lambda op, x: op(x)[:, 0], magnitude=20, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(32, 32, 64), halves=(1, 4, 64)),
     "normalize": Vector(lambda x: x[0] / maximum(norm(x), n(1e-12)), lambda op, x: op(x, axis=[1])[:, 0], sizes=BY_LENGTH),
     "cosine_similarity": Vector(cosine, lambda op, x, y: op(x, y), 2, sizes=(lambda *x: 1.0, *BY_LENGTH[1:]), bound=TEN),
     "pairwise_distance": Vector(
