@@ -2,24 +2,13 @@
 #include "runtime/device.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace minimal {
 namespace {
 
-// wgpu-native reports an error while the call runs that caused it, on its thread. Without a destructor, which would
-// keep the plugin loaded as long as the thread lives.
-struct Refusal {
-  WGPUErrorType type = WGPUErrorType_NoError;
-  char message[480] = "";
-};
-thread_local Refusal refusal;
-
-void on_error(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void*, void*) {
-  if (refusal.type != WGPUErrorType_NoError) return;  // the first one is the cause
-  refusal.type = type;
-  std::snprintf(refusal.message, sizeof(refusal.message), "%.*s",
-                static_cast<int>(std::min(message.length, sizeof(refusal.message))), message.data);
+// wgpu-native reports an error while the call runs that caused it, on its thread.
+void on_error(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void* device, void*) {
+  static_cast<Device*>(device)->note_refusal(type, std::string(message.data, message.length));
 }
 
 void on_loss(WGPUDevice const*, WGPUDeviceLostReason reason, WGPUStringView, void* device, void*) {
@@ -48,7 +37,7 @@ Device::Device(WGPUAdapter adapter) : largest_block(largest_block_of(adapter)) {
   WGPUDeviceDescriptor descriptor = WGPU_DEVICE_DESCRIPTOR_INIT;
   descriptor.requiredLimits = &limits;
   descriptor.deviceLostCallbackInfo = {nullptr, WGPUCallbackMode_AllowSpontaneous, on_loss, this, nullptr};
-  descriptor.uncapturedErrorCallbackInfo = {nullptr, on_error, nullptr, nullptr};
+  descriptor.uncapturedErrorCallbackInfo = {nullptr, on_error, this, nullptr};
   std::string why;
   wgpuAdapterRequestDevice(adapter, &descriptor,
                            {nullptr, WGPUCallbackMode_AllowSpontaneous, on_device, &handle, &why});
@@ -90,12 +79,22 @@ void Device::make_layout() {
   check("wgpuDeviceCreatePipelineLayout");
 }
 
+void Device::note_refusal(WGPUErrorType type, std::string message) {
+  std::lock_guard lock(refusals_mutex_);
+  refusals_.try_emplace(std::this_thread::get_id(), Refusal{type, std::move(message)});  // the first one is the cause
+  has_refusals_ = true;
+}
+
 void Device::check(const char* call) {
-  const Refusal found = std::exchange(refusal, {});
   BP_CHECK(!is_lost, DEVICE_LOST, "minimal: ", call, ": the WebGPU device is lost");
-  if (found.type == WGPUErrorType_NoError) return;
-  ::backplane::detail::fail(found.type == WGPUErrorType_OutOfMemory ? BP_ERROR_MEMORY : BP_ERROR_DEVICE,
-                            "minimal: ", call, " failed: ", found.message);
+  if (!has_refusals_) return;
+  std::unique_lock lock(refusals_mutex_);
+  const auto found = refusals_.extract(std::this_thread::get_id());
+  has_refusals_ = !refusals_.empty();
+  lock.unlock();
+  if (found)
+    ::backplane::detail::fail(found.mapped().type == WGPUErrorType_OutOfMemory ? BP_ERROR_MEMORY : BP_ERROR_DEVICE,
+                              "minimal: ", call, " failed: ", found.mapped().message);
 }
 
 Buffer Device::make_buffer(uint64_t size, WGPUBufferUsage usage, bool is_mapped) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "runtime/shaders.hpp"
 
@@ -51,6 +52,7 @@ class Device {
   WGPUComputePipeline pipeline(const Shader& shader);
   // Throws what the calls of this thread since the last check have been refused for, or the loss of the device.
   void check(const char* call);
+  void note_refusal(WGPUErrorType type, std::string message);  // of a call of this thread
 
   WGPUDevice handle = nullptr;
   WGPUQueue queue = nullptr;
@@ -64,8 +66,15 @@ class Device {
     Buffer buffer;
     uint64_t size;
   };
+  struct Refusal {
+    WGPUErrorType type;
+    std::string message;
+  };
   void make_layout();
 
+  std::mutex refusals_mutex_;
+  std::map<std::thread::id, Refusal> refusals_;
+  std::atomic<bool> has_refusals_ = false;
   std::mutex mutex_;
   uint64_t next_ = 1 << 16;
   std::map<uint64_t, Block> blocks_;  // by address
