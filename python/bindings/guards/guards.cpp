@@ -56,8 +56,9 @@ bool holds_content(PyObject* content, PyObject* holder) {
 bool holds_bytes(PyObject* bytes, PyObject* holder) {
   Py_buffer view;
   if (PyObject_GetBuffer(holder, &view, PyBUF_SIMPLE) == 0) {
-    const bool same = view.len == PyBytes_GET_SIZE(bytes) &&
-                      std::memcmp(view.buf, PyBytes_AS_STRING(bytes), static_cast<size_t>(view.len)) == 0;
+    const bool same =
+        view.len == PyBytes_GET_SIZE(bytes) &&
+        (view.len == 0 || std::memcmp(view.buf, PyBytes_AS_STRING(bytes), static_cast<size_t>(view.len)) == 0);
     PyBuffer_Release(&view);
     return same;
   }

@@ -152,7 +152,7 @@ void* number_slot(Function* function) {
       {Py_nb_absolute, number_slot(unary_number<kAbsolute>)}, {Py_nb_bool, number_slot(truth_of_number)},             \
       {Py_nb_int, number_slot(converted_number<type, &PyNumberMethods::nb_int>)},                                     \
       {Py_nb_float, number_slot(converted_number<type, &PyNumberMethods::nb_float>)},                                 \
-      {Py_tp_richcompare, number_slot(compare_numbers)}, {Py_tp_repr, number_slot(number_text<type>)},                    \
+      {Py_tp_richcompare, number_slot(compare_numbers)}, {Py_tp_repr, number_slot(number_text<type>)},                \
       {Py_tp_hash, number_slot(hash_of<type>)}, {Py_tp_methods, number_methods}, {                                    \
     Py_tp_getset, number_class                                                                                        \
   }
