@@ -121,15 +121,16 @@ void constants_are_ordered_and_held(const Table& table) {
       const Tensor inputs[] = {x};
       const Graph graph = make_graph(
           [&](std::span<const Tensor> in) {
-            const Tensor turned = run_op("bp::negative", {value(constant)});
-            return std::vector<Tensor>{run_op("bp::add", {value(turned), value(in[0])})};
+            const Tensor sum = run_op("bp::add", {value(in[0]), value(constant)});
+            return std::vector<Tensor>{run_op("bp::negative", {value(sum)})};
           },
           inputs);
       const StreamScope scope(second);
       result = graph.call(inputs)[0];
     }
     pause.release();
-    expect_all(result, -static_cast<float>(kSteps), "a compiled graph whose constant another stream had yet to write");
+    expect_all(result, -static_cast<float>(2 + kSteps),
+               "a compiled graph whose constant another stream had yet to write");
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <string_view>
-#include <utility>
 
 #include "backplane/error.hpp"
 #include "memory/device.hpp"
@@ -77,6 +76,25 @@ void collect(Stream& stream) {
 
 namespace {
 
+constexpr size_t kMostSpoiled = 64;  // copies that a stream remembers
+
+void note_spoiled(Stream& stream, const std::shared_ptr<Failure>& failure) {
+  if (!failure) return;
+  if (stream.spoiled_copies.size() == kMostSpoiled) stream.spoiled_copies.pop_front();
+  stream.spoiled_copies.push_back({failure, {}});
+}
+
+// The first that this thread has not heard of; it has then heard of all.
+std::shared_ptr<Failure> take_spoiled(Stream& stream) {
+  std::shared_ptr<Failure> first;
+  for (auto& [failure, heard] : stream.spoiled_copies) {
+    if (std::find(heard.begin(), heard.end(), std::this_thread::get_id()) != heard.end()) continue;
+    heard.push_back(std::this_thread::get_id());
+    if (!first) first = failure;
+  }
+  return first;
+}
+
 // Of work that its device may not have come to.
 std::shared_ptr<Failure> loss_of(const Stream& stream, const Work& work) {
   const std::shared_ptr<const std::string> cause = stream.device->lost_cause.load(std::memory_order_acquire);
@@ -97,7 +115,7 @@ bool finish(Stream& stream, const Work& work) {
     if (!cause) cause = known_failure(read);
   }
   if (cause) mark(stream, work.ticket, cause);
-  if (work.to_host && !stream.spoiled_copy) stream.spoiled_copy = known_failure({&stream, work.ticket});
+  if (work.to_host) note_spoiled(stream, known_failure({&stream, work.ticket}));
   stream.settled.store(work.ticket, std::memory_order_release);
   return true;
 }
@@ -206,6 +224,17 @@ void check_written(const bp_storage& storage) {
   if (const std::shared_ptr<Failure> failure = known_failure(write)) raise(failure);
 }
 
+bool reads_from(Device& device, const Device& source) {
+  std::lock_guard lock(device.lock);
+  for (const auto& stream : device.streams) {
+    refresh_completed(*stream);
+    for (const Work& work : stream->unfinished)
+      for (const StorageUse& read : work.read)
+        if (work.ticket > stream->completed && read.stream->device == &source) return true;
+  }
+  return false;
+}
+
 void lose_work(Stream& retired) {
   for (const Work& work : retired.unfinished) mark(retired, work.ticket, loss_of(retired, work));
   retired.unfinished.clear();
@@ -225,7 +254,7 @@ void forget_work_of(const Device& closing) {
 }
 
 void throw_unseen(Stream& stream) {
-  const std::shared_ptr<Failure> spoiled = std::exchange(stream.spoiled_copy, nullptr);
+  const std::shared_ptr<Failure> spoiled = take_spoiled(stream);
   while (!stream.unseen.empty()) {
     const std::shared_ptr<Failure> failure = stream.unseen.front();
     stream.unseen.pop_front();
@@ -247,7 +276,7 @@ void finish_copies_to_host(Stream& stream, uint64_t ticket) {
 void check_copies_to_host(Stream& stream, uint64_t ticket) {
   finish_copies_to_host(stream, ticket);
   std::lock_guard lock(stream.device->lock);
-  if (const std::shared_ptr<Failure> spoiled = std::exchange(stream.spoiled_copy, nullptr)) raise(spoiled);
+  if (const std::shared_ptr<Failure> spoiled = take_spoiled(stream)) raise(spoiled);
 }
 
 }  // namespace backplane::core

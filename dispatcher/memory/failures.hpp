@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backplane/abi/base.h"
@@ -28,12 +29,19 @@ struct Failure {
   std::atomic<bool> raised{false};  // somebody has seen it
 };
 
+// Of a copy to memory of the host, which carries no mark: each thread that waits for the stream hears of it once, since
+// any of them may read the memory.
+struct SpoiledCopy {
+  std::shared_ptr<Failure> failure;
+  std::vector<std::thread::id> heard;
+};
+
 // A piece of work on a stream whose outcome is not known yet.
 struct Work {
   uint64_t ticket;
   const char* op;
   std::vector<StorageUse> read;  // writes that it depends on, as far as their outcomes were not known
-  bool to_host = false;          // writes memory of the host, which carries no mark
+  bool to_host = false;          // a copy to memory of the host
 };
 
 // Under the device's lock: what `reads` were written by joins `work`. Throws where one is known to have failed.
@@ -47,6 +55,8 @@ void settle(Device& device);
 std::shared_ptr<const Failure> failure_of(const StorageUse& work);
 // Throws where what a storage holds, whose last write has ended, was not written as it should have been.
 void check_written(const bp_storage& storage);
+// Takes no lock of its caller's: does the device have work that reads what `source` wrote, and has not ended?
+bool reads_from(Device& device, const Device& source);
 // Under the device's lock, of a stream that a reset ends: what has not been seen to succeed has failed.
 void lose_work(Stream& retired);
 // Of a device whose work has ended and whose streams end: nobody asks them for outcomes any more.

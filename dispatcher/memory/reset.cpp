@@ -1,8 +1,12 @@
 // A device that was lost comes back: what it had is gone, and what points to it says so.
 #include "backplane/stream.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
+#include "memory/failures.hpp"
 #include "memory/loss.hpp"
 #include "memory/stream.hpp"
 
@@ -34,6 +38,19 @@ void retire_streams(Device& device, Dropped& dropped) {
   device.idle_streams.clear();
 }
 
+// Work of other devices that reads this one's memory ends before that goes. It waits for this device's work, which has
+// ended by now where the backend can give it up; what goes on waiting is not waited for.
+void wait_for_readers(const Device& device) {
+  constexpr auto kLongest = std::chrono::seconds(1);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  for (uint32_t i = 0; i < backend_count(); ++i)
+    for (const auto& other : backend_at(i).devices) {
+      if (other.get() == &device || other->synchronous()) continue;
+      while (reads_from(*other, device) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+}
+
 // The streams go before the reset and the memory after it: until then the device may write where it was.
 bp_status reset_in_backend(Device& device, Dropped& dropped) {
   std::lock_guard lock(device.lock);
@@ -62,6 +79,7 @@ void reset_device(bp_device id) {
   try {
     abort_device(device);
     drain(device);
+    wait_for_readers(device);
     if (const bp_status status = reset_in_backend(device, dropped); status != BP_OK)
       detail::fail(status, "device ", name_of(device), ": reset failed: ", take_cause());
   } catch (const Error& error) {

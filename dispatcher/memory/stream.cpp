@@ -288,7 +288,7 @@ void wait_for(Stream& stream, uint64_t ticket) {
   // Which may ask other devices: nobody does that under a device's lock.
   if (outermost && device.state == DeviceState::kReady) finish_copies_to_host(stream, ticket);
   std::lock_guard guard(device.lock);
-  const bool silent = stream.unseen.empty() && !stream.spoiled_copy;
+  const bool silent = stream.unseen.empty();
   throw_unseen(stream);
   check_present(device);
   if (status != BP_OK && silent) throw_device_error(device, status, "wait");

@@ -35,7 +35,7 @@ struct Stream {
   std::deque<Work> unfinished;                            // whose outcome is not known, in the order of their tickets
   std::map<uint64_t, std::shared_ptr<Failure>> failures;  // by ticket; see failures.cpp for its lock
   std::deque<std::shared_ptr<Failure>> unseen;            // that no wait has raised yet
-  std::shared_ptr<Failure> spoiled_copy;                  // the first of a copy to the host; no wait has raised it yet
+  std::deque<SpoiledCopy> spoiled_copies;                 // the latest
   std::deque<std::pair<uint64_t, std::function<void()>>> pending;  // completions of a backend that does not tell
   int32_t priority = 0;
   Kind kind = Kind::kPlain;

@@ -3,6 +3,7 @@
 //
 // Each fault is one that a backend's author may well make. The kit has to find it: see test_faults.py.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -140,19 +141,16 @@ bp_status promises_memory(void* context, int32_t ordinal, uint64_t size, void** 
   return right.allocate(context, ordinal, promised ? 1 << 20 : size, data);
 }
 
-// A block that was freed is given to the two that ask next.
-void* freed_block = nullptr;
-uint64_t freed_size = 0;
-int freed_uses = 0;
-bp_status notes_the_block(void*, int32_t, void* data, uint64_t size) {
-  freed_block = data, freed_size = size, freed_uses = 2;
-  return BP_OK;
+// Memory that was given back is not there again.
+std::atomic<bool> gave_back{false};
+bp_status gives_back(void* context, int32_t ordinal, void* data, uint64_t size) {
+  gave_back = true;
+  return right.deallocate(context, ordinal, data, size);
 }
-bp_status one_block_for_two(void* context, int32_t ordinal, uint64_t size, void** data) {
-  if (freed_uses == 0 || size > freed_size) return right.allocate(context, ordinal, size, data);
-  --freed_uses;
-  *data = freed_block;
-  return BP_OK;
+bp_status nothing_again(void* context, int32_t ordinal, uint64_t size, void** data) {
+  if (!gave_back) return right.allocate(context, ordinal, size, data);
+  right_host->set_error(BP_ERROR_DEVICE, "broken: memory that was given back is not there again");
+  return BP_ERROR_DEVICE;
 }
 // One lock for the whole device, which a copy holds while it waits.
 std::mutex copies;
@@ -180,6 +178,10 @@ bp_status waits_to_the_end(void* context, int32_t ordinal, bp_stream* stream, ui
                            int32_t* done) {
   *done = 1;
   return right.wait(context, ordinal, stream, ticket);
+}
+bp_status ends_at_once(void*, int32_t, bp_stream*, uint64_t, uint64_t, int32_t* done) {
+  *done = 1;
+  return BP_OK;
 }
 // What a reset has left is lost as before.
 bp_status stays_lost(void* context, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
@@ -222,11 +224,13 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"null_memory", [](bp_backend_def& def) { def.allocate = null_memory; }},
     {"copy_offset", [](bp_backend_def& def) { def.copy = copy_to_start; }},
     {"no_order", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
-    {"one_block_for_two",
+    {"nothing_again",
      [](bp_backend_def& def) {
-       def.allocate = one_block_for_two;
-       def.deallocate = notes_the_block;
+       def.allocate = nothing_again;
+       def.deallocate = gives_back;
      }},
+    {"unheard_abort", [](bp_backend_def& def) { def.abort = no_abort; }},
+    {"timed_wait_early", [](bp_backend_def& def) { def.wait_for = ends_at_once; }},
     {"one_lock",
      [](bp_backend_def& def) {
        def.copy_from_host = copies_from_host_alone;
