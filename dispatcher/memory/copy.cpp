@@ -2,6 +2,7 @@
 #include "memory/copy.hpp"
 
 #include <cstring>
+#include <thread>
 
 #include "backplane/error.hpp"
 #include "memory/device.hpp"
@@ -216,7 +217,7 @@ uint64_t copy_to_pinned(Device& device, bp_storage* dst, uint64_t dst_offset, bp
   }
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
-  stream.unfinished.back().to_host = true;
+  stream.unfinished.back().to_host = std::this_thread::get_id();
   {
     CallGuard guard;
     if (bp_status status = pinned.copy_to_host(device.backend->def.context, device.ordinal, stream.handle, ticket,

@@ -78,20 +78,25 @@ namespace {
 
 constexpr size_t kMostSpoiled = 64;  // copies that a stream remembers
 
-void note_spoiled(Stream& stream, const std::shared_ptr<Failure>& failure) {
+bool is_to_host(const Work& work) { return work.to_host != std::thread::id(); }
+
+void note_spoiled(Stream& stream, const Work& copy) {
+  const std::shared_ptr<Failure> failure = known_failure({&stream, copy.ticket});
   if (!failure) return;
   if (stream.spoiled_copies.size() == kMostSpoiled) stream.spoiled_copies.pop_front();
-  stream.spoiled_copies.push_back({failure, {}});
+  stream.spoiled_copies.push_back({failure, copy.to_host, {}});
 }
 
 // The first that this thread has not heard of; it has then heard of all.
 std::shared_ptr<Failure> take_spoiled(Stream& stream) {
+  const std::thread::id me = std::this_thread::get_id();
   std::shared_ptr<Failure> first;
-  for (auto& [failure, heard] : stream.spoiled_copies) {
-    if (std::find(heard.begin(), heard.end(), std::this_thread::get_id()) != heard.end()) continue;
-    heard.push_back(std::this_thread::get_id());
+  for (auto& [failure, asked, heard] : stream.spoiled_copies) {
+    if (std::find(heard.begin(), heard.end(), me) != heard.end()) continue;
+    heard.push_back(me);
     if (!first) first = failure;
   }
+  std::erase_if(stream.spoiled_copies, [&](const SpoiledCopy& copy) { return copy.asked == me; });
   return first;
 }
 
@@ -115,7 +120,7 @@ bool finish(Stream& stream, const Work& work) {
     if (!cause) cause = known_failure(read);
   }
   if (cause) mark(stream, work.ticket, cause);
-  if (work.to_host) note_spoiled(stream, known_failure({&stream, work.ticket}));
+  if (is_to_host(work)) note_spoiled(stream, work);
   stream.settled.store(work.ticket, std::memory_order_release);
   return true;
 }
@@ -268,7 +273,7 @@ void finish_copies_to_host(Stream& stream, uint64_t ticket) {
   {
     std::lock_guard lock(stream.device->lock);
     for (const Work& work : stream.unfinished)
-      if (work.to_host && work.ticket <= ticket) copies.push_back(work.ticket);
+      if (is_to_host(work) && work.ticket <= ticket) copies.push_back(work.ticket);
   }
   for (const uint64_t copy : copies) failure_of({&stream, copy});
 }

@@ -29,10 +29,11 @@ struct Failure {
   std::atomic<bool> raised{false};  // somebody has seen it
 };
 
-// Of a copy to memory of the host, which carries no mark: each thread that waits for the stream hears of it once, since
-// any of them may read the memory.
+// Of a copy to memory of the host, which carries no mark. Until a wait of the thread that asked for it has raised it,
+// each other thread that waits for the stream hears of it once, since any of them may read the memory.
 struct SpoiledCopy {
   std::shared_ptr<Failure> failure;
+  std::thread::id asked;
   std::vector<std::thread::id> heard;
 };
 
@@ -41,7 +42,7 @@ struct Work {
   uint64_t ticket;
   const char* op;
   std::vector<StorageUse> read;  // writes that it depends on, as far as their outcomes were not known
-  bool to_host = false;          // a copy to memory of the host
+  std::thread::id to_host = {};  // a copy to memory of the host, which this thread asked for
 };
 
 // Under the device's lock: what `reads` were written by joins `work`. Throws where one is known to have failed.

@@ -131,11 +131,13 @@ void Scheduler::check_order(Queue& queue, const Item& item) {
 }
 
 void Scheduler::check_alive(const Item& item) {
-  for (const Range& range : item.ranges)
+  for (const Range& range : item.ranges) {
+    if (range.device->lost) throw Error(BP_ERROR_DATA, "unkind: the peer whose memory it uses is lost");
     if (!range.device->memory.at(range.block)) {
       findings_.add(item.what + " runs after the host has freed its memory");
       throw Error(BP_ERROR_DATA, "unkind: work ran after its memory was freed");
     }
+  }
 }
 
 }  // namespace unkind
