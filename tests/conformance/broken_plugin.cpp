@@ -205,6 +205,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"lost_error",
      [](bp_backend_def& def) {
        def.wait = silent_wait;
+       def.wait_for = silent_wait_for;
        def.deferred_error = no_deferred_error;
      }},
     {"completed_falls", [](bp_backend_def& def) { def.completed = falling_completed; }},

@@ -123,7 +123,7 @@ def test_a_hung_queue_raises_in_all_waiting_threads_and_is_reset(device):
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
     program = HUNG.format(plugin=str(UNKIND), device=device)
-    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | {"BACKPLANE_UNKIND": "hang=2"}, capture_output=True,
+    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | {"BACKPLANE_UNKIND": "hang=4"}, capture_output=True,
                          text=True, timeout=120)
     assert ran.returncode == 0 and ran.stdout.strip() == "done", ran.stdout + ran.stderr
 

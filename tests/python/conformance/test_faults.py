@@ -87,12 +87,12 @@ FAULTS = {
     "replay_once": ("(device)", "(device) capture", "replay", "what a replay writes"),
     "give_up_runs": ("(device)", "(device) capture", "given up", "given up"),
     "profiler_ticket": ("(device)", "(device) profiler", "ranges", "is complete after ranges"),
-    "reset_keeps": ("(device)", "(device) reset", "reset", "bytes are in use after it"),
+    "reset_keeps": ("(device)", "(device) reset", "reset", "bytes are in use after it|the device is lost: it was given up"),
     "compiler": ("(device)", "(device) compiler", "graphs", "a compiled graph of float32 of .*found"),
     "compiler_shares": ("(device)", "(device) compiler", "threads", "that four threads run: .*found"),
     "compiler_forgets": ("(device)", "(device) compiler", "kept", "executables were read back, of .*found"),
     "no_order": ("(device)", "(device) memory order", "freed|passed on", "a tensor that 60 steps|what a s", "async"),
-    "nothing_again": ("(device)", "(device) memory order", "scratch", "given back is not there again", "async"),
+    "nothing_again": ("(device)", "(device) memory order", "freed|passed on|scratch", "given back is not there again", "async"),
     "one_lock": ("(device)", "(device) waiting", "copies to the host|copies from the host", "did not go on while another thread waited", "async"),
     "callback_refused": ("(device)", "(device) waiting", "copies to the host|copies from the host|callbacks", "notify", "async"),
     "late_error_lost": ("(device)", "(device) failures", "other streams", "found a result, expected DataError", "async"),
@@ -165,7 +165,8 @@ def test_what_was_found_before_a_signal_is_said(tmp_path, monkeypatch):
 
 def test_a_law_that_fails_leaves_no_work_on_freed_memory(tmp_path):
     _, report = conformance(tmp_path, "completed_ahead", "(device)")
-    assert not [case for case in report["cases"] if "the device is lost" in case.get("text", "")]
+    lost = [case for case in report["cases"] if "the device is lost" in case.get("text", "")]
+    assert not [case for case in lost if case["op"] != "(device) reset"], lost  # whose laws give the device up
 
 
 @pytest.mark.parametrize("checked", ["0", "1"])
