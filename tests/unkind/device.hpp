@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "backplane/plugin.hpp"
@@ -13,6 +15,29 @@
 namespace unkind {
 
 inline constexpr int32_t kDeviceCount = 3;
+
+// Recordings and time stamps that the host has: it gives each back, but for those that a reset drops.
+class Handles {
+ public:
+  template <class T>
+  void* keep(std::shared_ptr<T> kept) {
+    void* const handle = kept.get();
+    std::lock_guard lock(mutex_);
+    return kept_.emplace(handle, std::move(kept)).first->first;
+  }
+  void drop(void* handle) {
+    std::lock_guard lock(mutex_);
+    kept_.erase(handle);
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    kept_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::shared_ptr<void>> kept_;
+};
 
 // Guarded by the scheduler's mutex.
 struct Device {
@@ -24,6 +49,7 @@ struct Device {
   Memory memory;
   std::optional<std::string> lost;  // its cause
   std::vector<Given> given;
+  Handles handles;
 };
 
 class Backend {

@@ -38,7 +38,7 @@ struct Stamp {
 };
 using SharedStamp = std::shared_ptr<Stamp>;
 
-void stamp(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket, bp_time_stamp** out) {
+void stamp(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, bp_time_stamp** out) {
   auto shared = std::make_shared<Stamp>();
   Item item;
   item.ticket = ticket;
@@ -48,14 +48,17 @@ void stamp(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket, bp_tim
     shared->nanoseconds = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   };
   backend.scheduler().record(queue_of(stream), std::move(item));
-  *out = reinterpret_cast<bp_time_stamp*>(new SharedStamp(std::move(shared)));
+  auto kept = std::make_shared<SharedStamp>(std::move(shared));
+  *out = static_cast<bp_time_stamp*>(backend.device(ordinal).handles.keep(std::move(kept)));
 }
 
 void read(Backend&, int32_t, bp_time_stamp* stamp, uint64_t* nanoseconds) {
   *nanoseconds = (*reinterpret_cast<SharedStamp*>(stamp))->nanoseconds;
 }
 
-void BP_CALL drop(void*, int32_t, bp_time_stamp* stamp) { delete reinterpret_cast<SharedStamp*>(stamp); }
+void BP_CALL drop(void* context, int32_t ordinal, bp_time_stamp* stamp) {
+  static_cast<Backend*>(context)->device(ordinal).handles.drop(stamp);
+}
 
 const bp_extension_time kTime{BP_HEADER(bp_extension_time), backend_slot<stamp>, backend_slot<read>, drop};
 
@@ -209,9 +212,11 @@ void begin_capture(Backend& backend, int32_t, bp_stream* stream) {
   backend.scheduler().begin_capture(queue_of(stream));
 }
 
-void end_capture(Backend& backend, int32_t, bp_stream* stream, bp_recording** recording) {
+void end_capture(Backend& backend, int32_t ordinal, bp_stream* stream, bp_recording** recording) {
   auto items = std::make_shared<std::vector<Item>>(backend.scheduler().end_capture(queue_of(stream)));
-  if (recording) *recording = reinterpret_cast<bp_recording*>(new Recording(std::move(items)));
+  if (!recording) return;
+  auto kept = std::make_shared<Recording>(std::move(items));
+  *recording = static_cast<bp_recording*>(backend.device(ordinal).handles.keep(std::move(kept)));
 }
 
 void replay(Backend& backend, int32_t, bp_recording* recording, bp_stream* stream, uint64_t ticket) {
@@ -226,7 +231,9 @@ void replay(Backend& backend, int32_t, bp_recording* recording, bp_stream* strea
   backend.scheduler().record(queue_of(stream), std::move(item));
 }
 
-void BP_CALL destroy(void*, int32_t, bp_recording* recording) { delete reinterpret_cast<Recording*>(recording); }
+void BP_CALL destroy(void* context, int32_t ordinal, bp_recording* recording) {
+  static_cast<Backend*>(context)->device(ordinal).handles.drop(recording);
+}
 
 const bp_extension_capture kCapture{BP_HEADER(bp_extension_capture), backend_slot<begin_capture>,
                                     backend_slot<end_capture>, backend_slot<replay>, destroy};

@@ -262,6 +262,7 @@ void Scheduler::reset(Device& device) {
       if (&queue->device == &device) of_device.push_back(queue);
   }
   for (const auto& queue : of_device) close(queue);
+  device.handles.clear();
   Guard lock(mutex_);
   device.given.clear();
   device.memory.clear();
