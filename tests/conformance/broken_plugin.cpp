@@ -166,6 +166,10 @@ bp_status copies_to_host_alone(void* context, int32_t ordinal, bp_stream* stream
   const std::lock_guard lock(copies);
   return right.copy_to_host(context, ordinal, stream, dst, src, src_offset, size);
 }
+bp_status flushes_alone(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  const std::lock_guard lock(copies);
+  return right.flush(context, ordinal, stream, ticket);
+}
 bp_status waits_alone(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
                       int32_t* done) {
   const std::lock_guard lock(copies);
@@ -236,6 +240,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
      [](bp_backend_def& def) {
        def.copy_from_host = copies_from_host_alone;
        def.copy_to_host = copies_to_host_alone;
+       def.flush = flushes_alone;
        def.wait_for = waits_alone;
      }},
     {"late_error_lost",
