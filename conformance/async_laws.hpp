@@ -13,13 +13,15 @@
 
 namespace backplane::conformance {
 
-// Throws NoKernel where the device has none.
-Tensor run_op(const char* op, std::initializer_list<bp_value> args);
-// The result is written into `out`.
+// As run_op; the result is written into `out`.
 void run_op_into(const char* op, std::initializer_list<bp_value> args, const Tensor& out);
 
 Tensor floats(const std::vector<float>& values, bp_device device);
 std::vector<float> read_floats(const Tensor& tensor);
+// x + kLateSteps, one after the other: of kLateCount elements, work that a device has not come to for a while.
+inline constexpr int kLateSteps = 8;
+inline constexpr int64_t kLateCount = 1 << 16;
+Tensor late(Tensor x);
 // Throws with the first element that is not `expected`.
 void expect_all(const Tensor& tensor, float expected, const char* what);
 

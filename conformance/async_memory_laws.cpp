@@ -9,19 +9,12 @@
 namespace backplane::conformance {
 namespace {
 
-constexpr int64_t kCount = 1 << 16;
-constexpr int kDepth = 8;  // of work that the device has not come to
-
 Tensor zeros(bp_device device) {
-  return run_op("bp::full", {value(Shape(&kCount, 1)), value(0.0), dtype_value(BP_FLOAT32), value(device)});
+  return run_op("bp::full", {value(Shape(&kLateCount, 1)), value(0.0), dtype_value(BP_FLOAT32), value(device)});
 }
 
 // Work that takes a while, and reads `x` at its end.
-Tensor late_sum(const Tensor& x) {
-  Tensor y = x;
-  for (int i = 0; i < kDepth; ++i) y = run_op("bp::add", {value(y), value(1.0)});
-  return run_op("bp::add", {value(y), value(x)});
-}
+Tensor late_sum(const Tensor& x) { return run_op("bp::add", {value(late(x)), value(x)}); }
 
 // What `first` has freed while it still reads it is new memory on `first`, whose first use is on `second`.
 void freed_memory_waits_for_its_readers(bp_device device) {
@@ -36,13 +29,14 @@ void freed_memory_waits_for_its_readers(bp_device device) {
     }
     {
       const StreamScope scope(first);
-      reused = empty(std::span(&kCount, 1), BP_FLOAT32, device);
+      reused = empty(std::span(&kLateCount, 1), BP_FLOAT32, device);
     }
     {
       const StreamScope scope(second);
       run_op_into("bp::add", {value(nine), value(1.0)}, reused);
     }
-    expect_all(late, static_cast<float>(2 * round + kDepth), "what a stream read of memory that was freed behind it");
+    expect_all(late, static_cast<float>(2 * round + kLateSteps),
+               "what a stream read of memory that was freed behind it");
     expect_all(reused, 10, "what a second stream wrote into memory that the first had freed");
   }
 }
@@ -71,7 +65,7 @@ void scratch_is_found_under_pressure(bp_device device) {
     const bp_device device;
     bool set = false;
   };
-  std::vector<float> falling(kCount);
+  std::vector<float> falling(kLateCount);
   for (size_t i = 0; i < falling.size(); ++i) falling[i] = static_cast<float>(falling.size() - i);
   const Tensor x = floats(falling, device);
   const backplane::Stream other(device);
@@ -79,7 +73,7 @@ void scratch_is_found_under_pressure(bp_device device) {
   for (int round = 0; round < 24; ++round) {
     Tensor sums[2];
     try {
-      set_memory_limit(device, memory_stats(device).allocated + static_cast<uint64_t>(kCount) * (2 * round));
+      set_memory_limit(device, memory_stats(device).allocated + static_cast<uint64_t>(kLateCount) * (2 * round));
       limit.set = true;
     } catch (const Error& error) {
       if (error.code() == BP_ERROR_NOT_IMPLEMENTED) return;

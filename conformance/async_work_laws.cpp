@@ -9,17 +9,8 @@
 namespace backplane::conformance {
 namespace {
 
-constexpr int64_t kElements = 1 << 16;
-constexpr int kSteps = 8;  // of work that the device has not come to
-
 Tensor ones(int64_t count, bp_device device) {
   return floats(std::vector<float>(static_cast<size_t>(count), 1.0f), device);
-}
-
-// x + kSteps, one after the other.
-Tensor late(Tensor x) {
-  for (int i = 0; i < kSteps; ++i) x = run_op("bp::add", {value(x), value(1.0)});
-  return x;
 }
 
 // The element behind the last one of `x`.
@@ -55,7 +46,7 @@ void failures_follow_what_was_written(bp_device device) {
     try {
       {
         const StreamScope scope(first);
-        late(ones(kElements, device));
+        late(ones(kLateCount, device));
         bad = out_of_range(x);
       }
       const StreamScope scope(second);
@@ -86,7 +77,7 @@ class Pause {
 void executables_outlive_their_graphs(const Table& table) {
   const backplane::Stream first(table.device()), second(table.device());
   for (int round = 0; round < 8; ++round) {
-    const Tensor x = ones(kElements, table.device());
+    const Tensor x = ones(kLateCount, table.device());
     Tensor result;
     Pause pause(table, first);
     {
@@ -102,14 +93,14 @@ void executables_outlive_their_graphs(const Table& table) {
       result = graph.call(inputs)[0];
     }
     pause.release();
-    expect_all(result, -2.0f * (1 + kSteps), "a compiled graph that ended before its work");
+    expect_all(result, -2.0f * (1 + kLateSteps), "a compiled graph that ended before its work");
   }
 }
 
 void constants_are_ordered_and_held(const Table& table) {
   const backplane::Stream first(table.device()), second(table.device());
   for (int round = 0; round < 8; ++round) {
-    const Tensor x = ones(kElements, table.device());
+    const Tensor x = ones(kLateCount, table.device());
     Tensor result;
     Pause pause(table, first);
     {
@@ -129,7 +120,7 @@ void constants_are_ordered_and_held(const Table& table) {
       result = graph.call(inputs)[0];
     }
     pause.release();
-    expect_all(result, -static_cast<float>(2 + kSteps),
+    expect_all(result, -static_cast<float>(2 + kLateSteps),
                "a compiled graph whose constant another stream had yet to write");
   }
 }

@@ -134,6 +134,9 @@ struct NoKernel : Error {
   explicit NoKernel(const Error& error) : Error(error) {}
 };
 
+// Throws NoKernel where the device has none.
+Tensor run_op(const char* op, std::initializer_list<bp_value> args);
+
 // A law of a device. It throws where it does not hold; empty: the device does not offer what it is about.
 struct Law {
   std::string row;    // of the report

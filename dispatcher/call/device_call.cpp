@@ -100,7 +100,7 @@ bool may_write(const TensorImpl& target, const Call& call, const KernelRow& row,
   const bool in_place = row.def.flags & BP_KERNEL_INPLACE, apart = row.def.flags & BP_KERNEL_SEPARATE_BLOCKS;
   const auto spoils = [&](const TensorImpl& x) {
     if (!apart || x.storage != target.storage) return clashes(target, x, in_place);
-    return !in_place || !same_elements(target, x);
+    return !in_place || !same_layout(target, x);
   };
   const bool over_first = in_place && call.n_args > 0 && p.args[0].tag == BP_TAG_TENSOR && p.args[0].u.t == &target;
   bool free = true;

@@ -1,10 +1,10 @@
 // Records of views: one pass over the arguments where they fit into a block of the free list, two where they do not.
 #include "call/view_record.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "memory/overlap.hpp"
 #include "record/plain_value.hpp"
 
 namespace backplane::core {
@@ -100,15 +100,6 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
   view->view = record;
 }
 
-namespace {
-
-bool same_elements(const TensorImpl& a, const TensorImpl& b) noexcept {
-  return a.dtype == b.dtype && a.dl.byte_offset == b.dl.byte_offset && same_shape(a, b) &&
-         std::equal(a.dl.strides, a.dl.strides + a.dl.ndim, b.dl.strides);
-}
-
-}  // namespace
-
 // What has a history or wants a gradient is not passed over: writing through the view has to meet it. Neither is what
 // is older than its base, which has to be taken anew first.
 ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept {
@@ -117,7 +108,7 @@ ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept {
   for (int i = 0; i < kNear; ++i, t = t->view->base) {
     if (!t->view || t->node || t->autograd || !t->storage) return nullptr;
     if (t->view->base_stamp != stamp_of(*t->view->base)) return nullptr;
-    if (same_elements(view, *t)) return t->view;
+    if (same_layout(view, *t)) return t->view;
   }
   return nullptr;
 }

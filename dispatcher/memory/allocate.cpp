@@ -11,8 +11,6 @@
 namespace backplane::core {
 namespace {
 
-bool is_complete(const StorageUse& use) { return use.stream->completed >= use.ticket; }
-
 // NULL without a failure would be read as an address.
 bp_status allocate_from_backend(Device& device, uint64_t size, void** data) {
   const bp_backend_def& def = device.backend->def;
@@ -122,7 +120,7 @@ bool keeps_own_pool(const Device& device) {
 std::unique_ptr<BlockPool> make_pool(const Device& device) {
   if (device.synchronous() || keeps_own_pool(device)) return nullptr;
   constexpr uint32_t kInParts = BP_BACKEND_ADDRESSABLE | BP_BACKEND_SUBALLOCATABLE;
-  return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, is_complete);
+  return std::make_unique<BlockPool>((device.flags & kInParts) == kInParts, device.properties.alignment, has_ended);
 }
 
 uint64_t block_size(const Device& device, uint64_t size) {

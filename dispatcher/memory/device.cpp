@@ -309,9 +309,10 @@ void restart_after_fork(Device& device) {
   }
 }
 
+Device* first_started() noexcept { return started_devices.load(std::memory_order_acquire); }
+
 void forget_devices_after_fork() noexcept {
-  for (Device* device = started_devices.load(std::memory_order_acquire); device; device = device->next_started)
-    device->plain_dtypes = 0;
+  for (Device* device = first_started(); device; device = device->next_started) device->plain_dtypes = 0;
 }
 
 void throw_device_error(Device& device, bp_status status, const char* step) {

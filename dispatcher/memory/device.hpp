@@ -90,6 +90,7 @@ inline void check_usable(Device& device) {
 BackendRecord* add_backend(PluginRecord* owner, const bp_backend_def& def);  // under the registry's lock
 BackendRecord* find_backend(std::string_view name) noexcept;                 // opened ones only
 BackendRecord& backend_at(uint32_t index);
+Device* first_started() noexcept;  // of all backends; the rest by next_started
 uint32_t backend_count() noexcept;
 
 // Starts the backend's devices if need be. Throws: unknown ordinal, no driver, withdrawn, used before a fork.

@@ -7,6 +7,7 @@
 #include "backplane/error.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/loss.hpp"
 #include "memory/stream.hpp"
 
 namespace backplane::core {
@@ -102,11 +103,11 @@ std::shared_ptr<Failure> take_spoiled(Stream& stream) {
 
 // Of work that its device may not have come to.
 std::shared_ptr<Failure> loss_of(const Stream& stream, const Work& work) {
-  const std::shared_ptr<const std::string> cause = stream.device->lost_cause.load(std::memory_order_acquire);
+  const std::string cause = cause_of_loss(*stream.device);
   auto failure = std::make_shared<Failure>();
   failure->code = BP_ERROR_DEVICE_LOST;
   failure->text = std::string(work.op) + " on device " + name_of(*stream.device) +
-                  ": the device is lost, and this may not have run" + (cause ? ": " + *cause : "");
+                  ": the device is lost, and this may not have run" + (cause.empty() ? "" : ": " + cause);
   return failure;
 }
 
@@ -171,26 +172,25 @@ void depend_on(Work& work, const StorageUse& write) {
 
 void depend_on(Work& work, const bp_storage& read) { depend_on(work, read.uses.write()); }
 
+// Of a stream that no call has at the moment.
+static void collect_what_ended(Stream& stream) {
+  const uint64_t completed = stream.completed;
+  collect(stream);
+  stream.collected = completed;
+}
+
 void settle(Device& device) {
   // All are asked first: where one of them was lost, the others have ended, and not all of their work ran.
   for (const auto& stream : device.streams)
-    if (!stream->unfinished.empty() && !stream->busy) {
-      const uint64_t completed = stream->completed;
-      collect(*stream);
-      stream->collected = completed;
-    }
+    if (!stream->unfinished.empty() && !stream->busy) collect_what_ended(*stream);
   for (bool more = true; more;) {
     more = false;
     note_all_ended(device);
     for (const auto& stream : device.streams) {
       auto& open = stream->unfinished;
       if (open.empty() || open.front().ticket > stream->completed) continue;
-      if (stream->busy) continue;  // a call has it: nothing is asked meanwhile
-      if (stream->collected < stream->completed) {
-        const uint64_t completed = stream->completed;
-        collect(*stream);
-        stream->collected = completed;
-      }
+      if (stream->busy) continue;
+      if (stream->collected < stream->completed) collect_what_ended(*stream);
       while (!open.empty() && open.front().ticket <= stream->completed && finish(*stream, open.front())) {
         open.pop_front();
         more = true;
@@ -247,15 +247,14 @@ void lose_work(Stream& retired) {
 }
 
 void forget_work_of(const Device& closing) {
-  for (uint32_t i = 0; i < backend_count(); ++i)
-    for (const auto& device : backend_at(i).devices) {
-      if (device.get() == &closing) continue;
-      std::lock_guard lock(device->lock);
-      settle(*device);
-      for (const auto& stream : device->streams)
-        for (Work& work : stream->unfinished)
-          std::erase_if(work.read, [&](const StorageUse& read) { return read.stream->device == &closing; });
-    }
+  for (Device* device = first_started(); device; device = device->next_started) {
+    if (device == &closing) continue;
+    std::lock_guard lock(device->lock);
+    settle(*device);
+    for (const auto& stream : device->streams)
+      for (Work& work : stream->unfinished)
+        std::erase_if(work.read, [&](const StorageUse& read) { return read.stream->device == &closing; });
+  }
 }
 
 void throw_unseen(Stream& stream) {

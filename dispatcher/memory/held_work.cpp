@@ -10,7 +10,7 @@ namespace backplane::core {
 
 void hold_until_done(Device& device, std::vector<StorageUse> uses, std::shared_ptr<const void> what) noexcept {
   std::lock_guard lock(device.lock);
-  std::erase_if(uses, [](const StorageUse& use) { return use.stream->completed >= use.ticket; });
+  std::erase_if(uses, has_ended);
   if (uses.empty()) return;  // the caller's is the last
   device.held.push_back({std::move(uses), std::move(what)});
 }
@@ -18,7 +18,7 @@ void hold_until_done(Device& device, std::vector<StorageUse> uses, std::shared_p
 std::vector<std::shared_ptr<const void>> take_unneeded(Device& device) {
   std::vector<std::shared_ptr<const void>> unneeded;
   std::erase_if(device.held, [&](HeldWork& held) {
-    std::erase_if(held.uses, [](const StorageUse& use) { return use.stream->completed >= use.ticket; });
+    std::erase_if(held.uses, has_ended);
     if (held.uses.empty()) unneeded.push_back(std::move(held.what));
     return held.uses.empty();
   });

@@ -14,18 +14,18 @@ using namespace std::chrono_literals;
 
 constexpr auto kLongestDrain = 10s;  // of calls that nothing ends
 
-std::string cause_of(const Device& device) {
+}  // namespace
+
+std::string cause_of_loss(const Device& device) {
   const std::shared_ptr<const std::string> cause = device.lost_cause.load(std::memory_order_acquire);
   return cause ? *cause : "";
 }
-
-}  // namespace
 
 void make_usable(Device& device) {
   DeviceState state;
   while ((state = device.state.load(std::memory_order_acquire)) == DeviceState::kFailing) std::this_thread::yield();
   if (state != DeviceState::kReady)
-    detail::fail(BP_ERROR_DEVICE_LOST, "device ", name_of(device), " is lost: ", cause_of(device));
+    detail::fail(BP_ERROR_DEVICE_LOST, "device ", name_of(device), " is lost: ", cause_of_loss(device));
   BP_CHECK(!device.backend->withdrawn, DEVICE, "device ", name_of(device), ": its plugin \"",
            device.backend->owner->name, "\" was unloaded");
   if (device.fork_generation != fork_generation()) restart_after_fork(device);

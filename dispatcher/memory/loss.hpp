@@ -20,6 +20,8 @@ inline void check_present(Device& device) {
 inline void note_loss(Device& device, bp_status status) {
   if (status == BP_ERROR_DEVICE_LOST) mark_lost(device, cold().error);
 }
+// Why calls are refused; "": it is ready, or about to say.
+std::string cause_of_loss(const Device& device);
 // Under no lock. False: another thread has reset the device meanwhile.
 bool begin_reset(Device& device);
 // Of the thread that began it. With a cause: it failed, and the device stays lost.

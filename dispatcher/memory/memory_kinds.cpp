@@ -61,7 +61,7 @@ void reclaim_kinds(Device& device) noexcept {
   const auto over = [&](const std::unique_ptr<KindBlock>& block) {
     if (block->generation != device.generation) return true;  // it went with the reset
     for (const StorageUse& use : block->uses)
-      if (use.stream->completed < use.ticket) return false;
+      if (!has_ended(use)) return false;
     give_back(*block);
     return true;
   };

@@ -45,12 +45,6 @@ Bounds bounds_of(const bp_tensor& t) {
   return bounds;
 }
 
-bool same_layout(const bp_tensor& a, const bp_tensor& b) {
-  return a.dtype == b.dtype && a.dl.byte_offset == b.dl.byte_offset && a.dl.ndim == b.dl.ndim &&
-         std::equal(a.dl.shape, a.dl.shape + a.dl.ndim, b.dl.shape) &&
-         std::equal(a.dl.strides, a.dl.strides + a.dl.ndim, b.dl.strides);
-}
-
 // Adds sign * index * stride for each dim. An index in [0, n) with a negative factor is one in (-n, 0] with a positive.
 void add_unknowns(const bp_tensor& t, int64_t sign, Unknown* unknowns, int& n) {
   for (int32_t d = 0; d < t.dl.ndim; ++d) {
@@ -120,6 +114,12 @@ class Search {
 
 }  // namespace
 
+bool same_layout(const bp_tensor& a, const bp_tensor& b) {
+  return a.dtype == b.dtype && a.dl.byte_offset == b.dl.byte_offset && a.dl.ndim == b.dl.ndim &&
+         std::equal(a.dl.shape, a.dl.shape + a.dl.ndim, b.dl.shape) &&
+         std::equal(a.dl.strides, a.dl.strides + a.dl.ndim, b.dl.strides);
+}
+
 Overlap overlap(const bp_tensor& a, const bp_tensor& b) {
   if (is_empty(a) || is_empty(b)) return Overlap::kNo;
   if (same_layout(a, b)) return Overlap::kYes;
@@ -139,8 +139,6 @@ Overlap overlap(const bp_tensor& a, const bp_tensor& b) {
   if (step && floor_divide(high, step) < -floor_divide(-low, step)) return Overlap::kNo;
   return Search({unknowns, static_cast<size_t>(n)}).run(low, high);
 }
-
-bool same_elements(const bp_tensor& a, const bp_tensor& b) { return same_layout(a, b); }
 
 bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place) {
   return same_layout(target, input) ? !in_place : overlap(target, input) != Overlap::kNo;

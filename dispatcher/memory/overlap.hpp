@@ -15,7 +15,7 @@ bool self_overlaps(const bp_tensor& a);                   // two indices may add
 bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_place);
 
 // Of one storage: the same bytes in the same order?
-bool same_elements(const bp_tensor& a, const bp_tensor& b);
+bool same_layout(const bp_tensor& a, const bp_tensor& b);
 
 // Would a kernel that writes `target` spoil what it reads of `input`? Where both are the same elements, only one that
 // does not run in place.

@@ -43,12 +43,11 @@ void retire_streams(Device& device, Dropped& dropped) {
 void wait_for_readers(const Device& device) {
   constexpr auto kLongest = std::chrono::seconds(1);
   const auto end = std::chrono::steady_clock::now() + kLongest;
-  for (uint32_t i = 0; i < backend_count(); ++i)
-    for (const auto& other : backend_at(i).devices) {
-      if (other.get() == &device || other->synchronous()) continue;
-      while (reads_from(*other, device) && std::chrono::steady_clock::now() < end)
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
+  for (Device* other = first_started(); other; other = other->next_started) {
+    if (other == &device || other->synchronous()) continue;
+    while (reads_from(*other, device) && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
 }
 
 // The streams go before the reset and the memory after it: until then the device may write where it was.

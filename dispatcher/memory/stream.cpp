@@ -118,7 +118,7 @@ void check_ended(const Stream& stream, uint64_t ticket) {
 }  // namespace
 
 void order_behind(Stream& stream, const StorageUse& use) {
-  if (!use.stream || use.stream == &stream || use.stream->completed >= use.ticket) return;
+  if (!use.stream || use.stream == &stream || has_ended(use)) return;
   check_ended(*use.stream, use.ticket);
   flush(*use.stream);
   const bp_backend_def& def = stream.device->backend->def;
@@ -199,8 +199,7 @@ Stream* first_busy(Stream& stream, std::span<bp_storage* const> reads, std::span
   if (stream.busy) return &stream;
   Stream* found = nullptr;
   const auto look = [&](const StorageUse& use) {
-    if (use.stream && use.stream != &stream && use.stream->busy && use.stream->completed < use.ticket)
-      found = use.stream;
+    if (use.stream && use.stream != &stream && use.stream->busy && !has_ended(use)) found = use.stream;
   };
   for (bp_storage* storage : reads) look(storage->uses.write());
   for (bp_storage* storage : writes) storage->uses.each(look);

@@ -44,6 +44,9 @@ struct Stream {
   void* foreign = nullptr;     // kImported: the vendor's handle
 };
 
+// As far as the host knows.
+inline bool has_ended(const StorageUse& use) { return use.stream->completed >= use.ticket; }
+
 Stream& current_stream(Device& device);  // of this thread; the default stream unless set
 Stream& new_stream(Device& device, int32_t priority = 0, Stream::Kind kind = Stream::Kind::kPlain);
 // Under the device's lock: over the vendor's own, which outlives it. The backend offers it.

@@ -187,7 +187,7 @@ bp_status ends_at_once(void*, int32_t, bp_stream*, uint64_t, uint64_t, int32_t* 
   *done = 1;
   return BP_OK;
 }
-// What a reset has left is lost as before.
+// The device stays lost after its reset.
 bp_status stays_lost(void* context, int32_t ordinal, bp_stream* stream, void* dst, void* src, uint64_t src_offset,
                      uint64_t size) {
   if (!was_reset) return right.copy_to_host(context, ordinal, stream, dst, src, src_offset, size);

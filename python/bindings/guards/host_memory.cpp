@@ -37,7 +37,7 @@ MemorySpan span_of_interface(PyObject* array) {
   return first && count > 0 ? MemorySpan{first, first + count} : MemorySpan{};
 }
 
-// What the memory of a view is of; empty: the object is no view.
+// The object whose memory a view shows; empty: the object is not a view.
 PyRef viewed_by(PyObject* object) {
   if (PyMemoryView_Check(object)) return PyRef::borrow(PyMemoryView_GET_BUFFER(object)->obj);
   PyRef base = PyRef::steal(is_numpy_array(object) ? PyObject_GetAttrString(object, "base") : nullptr);

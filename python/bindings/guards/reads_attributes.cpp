@@ -34,7 +34,7 @@ void Reads::special_methods(PyObject* operand) {
   if (!guard.content) guard.content = PyRef::borrow(reinterpret_cast<PyObject*>(type));
 }
 
-// What shows the elements too, though it is no buffer.
+// Some attributes of an array show its elements too.
 void Reads::array_attribute(PyObject* array, PyObject* name) {
   if (!was_there(array)) return;
   if (PyUnicode_CompareWithASCIIString(name, "flags") == 0) keep_none("it reads the flags of an array");

@@ -28,7 +28,7 @@ bool holds_objects(PyObject* array) {
 
 }  // namespace
 
-// One that was read of somewhere, or one that shows memory of such a one.
+// Was the buffer read from somewhere, or does it share memory with one that was?
 bool Reads::was_there(PyObject* buffer) const {
   if (names_.count(buffer) > 0) return true;
   const MemorySpan own = memory_of(buffer);
@@ -38,13 +38,13 @@ bool Reads::was_there(PyObject* buffer) const {
   });
 }
 
-// Has this run stored into the memory by instructions? Then what had been there before is known.
+// Has this run stored into the memory by instructions? Then the bytes from before are known.
 bool Reads::is_stored_to(PyObject* buffer) const {
   const auto at = index_.find({Guard::kBytes, buffer_owner(buffer).get()});
   return at != index_.end() && places_[at->second].before;
 }
 
-// What the graph changes in place, it changes when it runs. Until then the memory holds what it held before.
+// The graph makes its changes in place when it runs. During the trace the memory still holds the old values.
 void Reads::check_memory(PyObject* buffer) {
   const std::vector<MemorySpan> changed = changed_memory_();
   if (changed.empty()) return;

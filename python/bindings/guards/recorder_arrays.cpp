@@ -25,7 +25,7 @@ bool is_reduction(PyObject* function) {
 
 }  // namespace
 
-// Its numbers promote otherwise than those of a float32 array; integers do not lift the dtype of a tensor.
+// Numbers of NumPy's float64 and complex128 lift the dtype of what they meet; integers do not lift a tensor's.
 bool Recorder::is_wide_array(PyObject* traced) const {
   const StandIn* one = stand_in_of(traced);
   if (!one || !is_numpy_array(one->original.get())) return false;

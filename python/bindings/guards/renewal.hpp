@@ -1,7 +1,7 @@
 // Objects that a traced function made and then stored or returned: each call that replays the trace gets its own.
 //
-// The trace's objects are those of the first call, whose caller may change them. So a copy is kept, of which a copy is
-// made for each later call. All functions need the interpreter lock.
+// The first caller has the objects of the trace and may change them. So a copy is kept, and each later call gets a copy
+// of the kept one. All functions need the interpreter lock.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class Renewal {
   // done; else why they cannot be copied.
   std::string keep(PyObject* values, const std::function<bool(PyObject*)>& is_new);
   bool is_empty() const { return !values_; }
-  // A list of the values anew, of which there are some. Empty: a Python error.
+  // A list of new copies; not where is_empty(). Empty: a Python error.
   PyRef renewed() const;
   int traverse(visitproc visit, void* arg) const;
 

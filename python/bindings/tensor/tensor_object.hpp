@@ -55,7 +55,7 @@ inline bp_value tensor_value(bp_tensor* handle) noexcept {
 // Below this many bytes of operands a call is over sooner than another thread could use the lock.
 inline constexpr uint64_t kReleaseGilBytes = 64 * 1024;
 
-// What counts for that of a tensor. A call that puts work on another device may wait for a thread that holds the
+// The bytes that decide it for a tensor. A call that puts work on another device may wait for a thread that holds the
 // device, or for the device, whose callbacks may want the interpreter lock: never under it.
 inline uint64_t work_of(const bp_tensor& tensor) noexcept {
   return tensor.nbytes | (tensor.dl.device.device_type == kDLCPU ? 0 : kReleaseGilBytes);

@@ -98,7 +98,7 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
   return true;
 }
 
-// The trace's own objects are those of the call that was traced.
+// The caller of the traced call has the trace's own objects.
 void TracedCall::keep_new(const CallInputs& inputs, const Recorder& recorder) {
   const PyRef list = PyRef::steal(PyList_New(0));
   if (!list) return forget_error();

@@ -56,6 +56,9 @@ struct Program {
   std::string backend;
   std::string plan;  // of the unkind devices
   std::vector<Step> steps;
+
+  bool plans(const char* fault) const { return plan.find(fault) != std::string::npos; }
+  bool loses() const { return plans("lose") || plans("hang"); }  // devices
 };
 
 Program make_program(uint64_t seed);

@@ -69,22 +69,20 @@ class Lane {
   }
 
  private:
-  bool planned(const char* fault) const { return program_.plan.find(fault) != std::string::npos; }
-  // A device that has no memory refuses the call, and one that is lost all of them. What work that failed has written
-  // is refused wherever it is used, on other devices too.
+  // A device without memory refuses the call, and a lost one all calls. Reads of a result that failed raise, on every
+  // device.
   template <class F>
   bool guarded(F f) {
     try {
       f();
       return true;
     } catch (const Error& error) {
-      const bool loses = planned("lose") || planned("hang");
-      if (error.code() == BP_ERROR_DEVICE_LOST && loses) {
+      if (error.code() == BP_ERROR_DEVICE_LOST && program_.loses()) {
         recover();
         return false;
       }
-      if (error.code() == BP_ERROR_DATA && (loses || planned("fail"))) return false;
-      if (error.code() == BP_ERROR_MEMORY && planned("oom")) return false;
+      if (error.code() == BP_ERROR_DATA && (program_.loses() || program_.plans("fail"))) return false;
+      if (error.code() == BP_ERROR_MEMORY && program_.plans("oom")) return false;
       throw;
     }
   }
@@ -358,10 +356,9 @@ void begin(const Program& program, const unkind_extension& unkind, void* context
     } catch (const Error&) {
       reset_device(device);
     }
-    set_wait_timeout(device,
-                     program.plan.find("hang") == std::string::npos ? std::nullopt : std::optional(kHangSeconds));
+    set_wait_timeout(device, program.plans("hang") ? std::optional(kHangSeconds) : std::nullopt);
   }
-  lossy = program.plan.find("lose") != std::string::npos || program.plan.find("hang") != std::string::npos;
+  lossy = program.loses();
   if (unkind.plan(context, program.plan.c_str()) != BP_OK) throw Wrong("the plan was refused: " + program.plan);
 }
 

@@ -63,7 +63,7 @@ MATRICES = {
     "field": lambda: np.zeros(2, dtype=[("v", float, 3)])["v"],
     "subclass": lambda: np.zeros((2, 3)).view(type("Sub", (np.ndarray,), {})),
 }
-# Parts of what is no array of NumPy.
+# Parts of buffers that are not NumPy arrays.
 BUFFERS = {
     "slice of an array": (lambda: array.array("d", [1, 2, 3]), lambda b: b[1:][0]),
     "slice of a bytearray": (lambda: bytearray(b"abc"), lambda b: b[1:][0]),
