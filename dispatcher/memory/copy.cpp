@@ -8,6 +8,7 @@
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/granules.hpp"
+#include "memory/loss.hpp"
 #include "memory/pinned.hpp"
 
 namespace backplane::core {
@@ -38,6 +39,16 @@ void wait_for_all(Stream& stream) {
     if (stream.open || stream.completed >= last) return;
   }
   wait_for(stream, last);
+}
+
+// Of a backend's function that may wait. Begins and ends under the device's lock, which it gives back meanwhile. A
+// reset comes after it, or before: then it is not called.
+template <class F>
+bp_status call_unlocked(Stream& stream, F call) {
+  const CallGuard guard;
+  check_present(*stream.device);
+  const BusyStream busy(stream);
+  return call();
 }
 
 // What is written in part is read for the rest.
@@ -87,14 +98,15 @@ void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const 
   if (device.synchronous()) {
     CallGuard guard;
     status = def.copy_from_host(def.context, device.ordinal, nullptr, 0, dst->data, dst_offset, src, size);
-  } else {
-    Stream& stream = current_stream(device);
-    std::lock_guard lock(device.lock);
-    const uint64_t ticket = issue(stream, "copy_from_host", &dst, n_reads_of_write(*dst, size), &dst, 1);
-    const BusyStream busy(stream);
-    CallGuard guard;
-    status = def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
+    if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
+    return;
   }
+  Stream& stream = current_stream(device);
+  std::lock_guard lock(device.lock);
+  const uint64_t ticket = issue(stream, "copy_from_host", &dst, n_reads_of_write(*dst, size), &dst, 1);
+  status = call_unlocked(stream, [&] {
+    return def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
+  });
   if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
 }
 
@@ -145,11 +157,9 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
   wait_for_all(stream);
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
-  {
-    const BusyStream busy(stream);
-    CallGuard guard;
-    status = def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
-  }
+  status = call_unlocked(stream, [&] {
+    return def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
+  });
   if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
   if (stream.completed + 1 == ticket && !stream.open) stream.completed = ticket;
 }

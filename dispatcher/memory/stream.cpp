@@ -260,14 +260,17 @@ static void note_waited(Stream& stream, uint64_t ticket, bp_status status) {
 
 void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
+  std::vector<std::shared_ptr<const void>> unneeded;  // ends without the lock
+  Completions completions;
+  // A reset comes after all of it, or before. With a part of it behind the reset, what the backend said of the old
+  // device would be taken for news of the new one, and this thread would wait for the lock that the reset holds.
+  const CallGuard whole;
   check_present(device);
   if (stream.retired) return;
   BP_CHECK(
       !stream.capture, VALUE, "device ", name_of(device),
       ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
       "block, when recording.replay() has run");
-  std::vector<std::shared_ptr<const void>> unneeded;  // ends without the lock
-  Completions completions;
   {
     std::lock_guard guard(device.lock);
     check_ended(stream, ticket);

@@ -101,7 +101,6 @@ bp_status wait_by_asking(Stream& stream, uint64_t ticket, const Deadline& deadli
 bp_status wait_in_backend(Stream& stream, uint64_t ticket) {
   const Device& device = *stream.device;
   const bp_backend_def& def = device.backend->def;
-  const CallGuard guard;  // a reset comes after it
   const Waiting waiting(device);
   const Deadline deadline(device);
   if (BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for) return wait_in_slices(stream, ticket, deadline);
