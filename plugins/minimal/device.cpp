@@ -31,10 +31,8 @@ void allocate(Backend& backend, int32_t, uint64_t size, void** data) {
   BP_CHECK(size <= kMemory, MEMORY, "minimal: ", size, " bytes asked for; the device has ", kMemory);
   const uint64_t bytes = rounded(size), in_use = backend.in_use.fetch_add(bytes);
   *data = in_use + bytes <= kMemory ? std::aligned_alloc(kGranule, bytes) : nullptr;
-  if (*data != nullptr) return;
-  backend.in_use -= bytes;
-  ::backplane::detail::fail(BP_ERROR_MEMORY, "minimal: ", size, " bytes asked for; ", in_use, " of ", kMemory,
-                            " are in use");
+  if (*data == nullptr) backend.in_use -= bytes;
+  BP_CHECK(*data != nullptr, MEMORY, "minimal: ", size, " bytes asked for; ", in_use, " of ", kMemory, " are in use");
 }
 
 void deallocate(Backend& backend, int32_t, void* data, uint64_t size) {

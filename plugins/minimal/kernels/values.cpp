@@ -13,6 +13,7 @@ namespace scalar = backplane::scalar;
 
 const char* bytes_of(const ConstTensor<void>& x) { return static_cast<const char*>(x.data()); }
 char* bytes_of(const MutTensor<void>& out) { return static_cast<char*>(out.data()); }
+bool is_whole(const bp_value& value) { return value.tag == BP_TAG_BOOL || value.tag == BP_TAG_INT; }
 
 // body(element) for n elements that lie `step` bytes apart, each converted to T.
 template <class T, class Body>
@@ -34,11 +35,9 @@ void cast(Context call, bp_value x, bp_dtype, MutTensor<void> out) {
 
 // Arguments that are in the result already, its shape and dtype, arrive all the same.
 void full(bp_value, bp_value fill, bp_value, bp_value, MutTensor<void> out) {
-  const bool is_whole = fill.tag == BP_TAG_BOOL || fill.tag == BP_TAG_INT;
-  const bp_dtype given = is_whole ? ((fill.flags & BP_VALUE_UINT64) != 0 ? BP_UINT64 : BP_INT64)
-                                  : (fill.tag == BP_TAG_FLOAT ? BP_FLOAT64 : BP_COMPLEX128);
-  const char* number =
-      given == BP_COMPLEX128 ? reinterpret_cast<const char*>(fill.u.c) : reinterpret_cast<const char*>(&fill.u);
+  const bp_dtype given = is_whole(fill) ? ((fill.flags & BP_VALUE_UINT64) != 0 ? BP_UINT64 : BP_INT64)
+                                        : (fill.tag == BP_TAG_FLOAT ? BP_FLOAT64 : BP_COMPLEX128);
+  const auto* number = reinterpret_cast<const char*>(&fill.u);
   convert_run(out.dtype(), given)(bytes_of(out), kItemSize[out.dtype()], number, 0, out.size());
 }
 
@@ -53,7 +52,6 @@ void iota(int64_t n, bp_value start, bp_value step, bp_value, bp_value, MutTenso
       convert(bytes_of(out) + i * item, item, reinterpret_cast<const char*>(&value), sizeof(T), 1);
     }
   };
-  const auto is_whole = [](const bp_value& value) { return value.tag == BP_TAG_BOOL || value.tag == BP_TAG_INT; };
   if (is_whole(start) && is_whole(step))
     count(start.u.i, step.u.i, [](int64_t i, int64_t by) { return apply<scalar::multiply>(i, by); });
   else
