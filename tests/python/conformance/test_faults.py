@@ -122,6 +122,8 @@ def test_without_a_fault_all_pass(tmp_path, op):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_name(tmp_path, fault):
     op, where, check, says, *mode = FAULTS[fault]
+    if SANITIZED and not mode and list(FAULTS).index(fault) % 4:
+        pytest.skip("one in four shows that the sanitizers find nothing in how the kit names a fault")
     done, report = conformance(tmp_path, fault, op, *mode)
     assert done.returncode == 1, done.stdout + done.stderr
     # What a fault does to memory the sanitizer may see before the kit does; of these it is known to.
@@ -214,6 +216,8 @@ def test_what_is_unsupported_in_part_is_counted(tmp_path):
 
 def test_every_check_is_seen_to_fail(tmp_path):
     """Of a check that no planted fault trips, nothing shows that it can fail."""
+    if SANITIZED:
+        pytest.skip("it is about the lists of this file")
     tried = set()
     for mode in ("test", "grad", "stress", "async"):
         done, report = conformance(tmp_path, "", "*", mode, "--short")
