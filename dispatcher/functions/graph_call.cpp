@@ -83,6 +83,7 @@ std::vector<Tensor> results_of(const OpEntry& op, GraphFunction& function, Args 
   if (!ByForwardRules::active() || !is_authors_own(function) || function.recompute() ||
       !(function.has(Rule::kBackward) || function.has(Rule::kJvp)))
     return call_graph(op, function, args);
+  const ByForwardRules off(false);
   return with_backward(function, "backward")->forward(args).results;
 }
 

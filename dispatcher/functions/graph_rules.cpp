@@ -123,9 +123,12 @@ namespace {
 thread_local constinit const ByForwardRules* by_forward_rules = nullptr;
 }
 
-ByForwardRules::ByForwardRules() noexcept : outer_(std::exchange(by_forward_rules, this)), level_(thread_state.level) {}
+ByForwardRules::ByForwardRules(bool on) noexcept
+    : outer_(std::exchange(by_forward_rules, this)), level_(thread_state.level), on_(on) {}
 ByForwardRules::~ByForwardRules() { by_forward_rules = outer_; }
-bool ByForwardRules::active() noexcept { return by_forward_rules && by_forward_rules->level_ == thread_state.level; }
+bool ByForwardRules::active() noexcept {
+  return by_forward_rules && by_forward_rules->on_ && by_forward_rules->level_ == thread_state.level;
+}
 
 void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule) {
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform,

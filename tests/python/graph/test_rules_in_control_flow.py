@@ -35,6 +35,14 @@ rows_summed.defvjp(lambda x: (x * 3, None), lambda _, g: (g * 11,))
 rows_summed.defvmap(lambda size, batched, x: (x * 30, True))
 
 
+@bp.custom_function
+def softplus(x):
+    return bp.log(1 + bp.exp(x))
+
+
+softplus.defvjp(lambda x: (softplus(x), x), lambda x, g: (g * 7 / (1 + bp.exp(-x)),))  # its forward part calls the function
+
+
 def loop(f, carry, rows, reverse=False):
     found = []
     order = range(len(rows) - 1, -1, -1) if reverse else range(len(rows))
@@ -62,7 +70,11 @@ def branching_step(c, x):
     return bp.cond(x > 0.5, lambda t: doubled(t) * 0.1, lambda t: t * 2, c + x), c
 
 
-STEPS = {"one": step, "two results": pair_step, "branches": branching_step}
+def softplus_step(c, x):
+    return softplus(c * x), softplus(x) + c
+
+
+STEPS = {"one": step, "calls itself": softplus_step, "two results": pair_step, "branches": branching_step}
 X = bp.asarray([0.3, 0.7, 0.2, 1.1])
 
 
