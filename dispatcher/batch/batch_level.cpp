@@ -99,6 +99,27 @@ Tensor BatchLevel::enter(const Tensor& input, int32_t axis) {
   return Tensor::adopt(wrap(*this, inner, true));
 }
 
+Tensor BatchLevel::enter_shared(const Tensor& input) {
+  ++entered_;
+  retain(impl(input));
+  TensorImpl* t = wrap(*this, impl(input));
+  t->wrapper->shared = true;
+  return Tensor::adopt(t);
+}
+
+bool BatchLevel::shares(const TensorImpl& whole) const { return whole.wrapper->shared; }
+
+void BatchLevel::check_write(const Call& call, const TensorImpl& target) {
+  if (!target.wrapper->shared) return;
+  each_tensor(call.args, call.n_args, [&](const TensorImpl* t) {
+    const Wrapper* wrapper = wrapper_of(*this, t);
+    BP_CHECK(!wrapper || !wrapper->batched, VALUE, call.op.record->name, ": a value of ", transform,
+             " cannot be written into an argument that ", transform,
+             " does not map, which has one value for all rows. Fix: write into a copy that is made inside, copy(x) or "
+             "x.clone(), or map the argument");
+  });
+}
+
 Tensor BatchLevel::leave(const Tensor& result, std::optional<int32_t> axis) {
   const int32_t which = left_++;
   TensorImpl* t = impl(result);
@@ -139,6 +160,12 @@ Tensor BatchScope::enter(const Tensor& input, int32_t axis) {
   CallGuard guard;
   level_->check_active();
   return level_->enter(input, axis);
+}
+
+Tensor BatchScope::enter_shared(const Tensor& input) {
+  CallGuard guard;
+  level_->check_active();
+  return level_->enter_shared(input);
 }
 
 Tensor BatchScope::leave(const Tensor& result, std::optional<int32_t> axis) {

@@ -22,7 +22,11 @@ class BatchLevel final : public Level {
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 
+  void check_write(const Call& call, const TensorImpl& target) override;
+  bool shares(const TensorImpl& whole) const override;
+
   Tensor enter(const Tensor& input, int32_t axis);
+  Tensor enter_shared(const Tensor& input);  // the same for all rows
   Tensor leave(const Tensor& result, std::optional<int32_t> axis);
 
   const int64_t size;

@@ -272,6 +272,15 @@ void join_base(Level& level, TensorImpl* target) {
   refresh(target);
 }
 
+// A call that writes into what the caller of the transform holds too.
+void write_below(Level& level, const Call& call, TensorImpl* target) {
+  const Unwrapped below(level, call);
+  bp_value out = call.outs[0];
+  out.u.t = unwrap(level, target);
+  BelowLevel scope(level);
+  dispatch({call.op, below.args, call.n_args, &out, 1, call.mask});
+}
+
 }  // namespace
 
 void change_in_place(Level& level, const Call& call) {
@@ -290,6 +299,7 @@ void change_in_place(Level& level, const Call& call) {
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
   level.check_write(call, *whole);
+  if (level.shares(*whole)) return write_below(level, call, target);
   const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
     BP_CHECK(t->view->op->flags & (BP_OP_VIEW | kDetaches) || strides_known, VALUE, name,

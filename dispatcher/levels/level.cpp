@@ -140,7 +140,7 @@ TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
   t->flags |= BP_TENSOR_WRAPPER;
   t->set_keys(kLevelKey);
   t->wrapper =
-      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, 0, level.transform};
+      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, false, 0, level.transform};
   return t;
 }
 

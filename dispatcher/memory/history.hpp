@@ -58,6 +58,7 @@ struct Wrapper {
   TensorImpl* inner;              // owned: the tensor below
   TensorImpl* tangent = nullptr;  // owned; of a forward level: nullptr is a zero
   bool batched = false;           // of a batching level: `inner` has the batch at axis 0
+  bool shared = false;            // of a batching level: an argument without the batch, which the caller holds too
   uint32_t recorded = 0;          // what `version` became by the last change that was recorded
   const char* transform;
 };

@@ -90,6 +90,9 @@ class BACKPLANE_API BatchScope {
   BatchScope(const BatchScope&) = delete;
   // A tensor without `axis`, along which it has the scope's size.
   Tensor enter(const Tensor& input, int32_t axis);
+  // An argument that is the same for all rows: what is computed from it belongs to the batch, which may be written into
+  // that. A change of the argument itself is one of the caller's tensor, and takes no value of the batch.
+  Tensor enter_shared(const Tensor& input);
   // The result with the batch at `axis` of it; a value that is the same for all rows is repeated. Without an axis, the
   // value itself, which must be the same for all rows.
   Tensor leave(const Tensor& result, std::optional<int32_t> axis);

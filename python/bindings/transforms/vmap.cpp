@@ -101,8 +101,11 @@ class BatchInputs {
 
   bool enter(BatchScope& scope, CallArray& array) {
     for (size_t i = 0; i < axes_.size(); ++i) {
-      if (axes_[i] == kNoAxis) continue;
-      inputs_.leaves[i] = PyRef::steal(wrap_tensor(scope.enter(tensors_[i], static_cast<int32_t>(axes_[i]))));
+      PyObject* leaf = inputs_.leaves[i].get();
+      if (axes_[i] == kNoAxis && !is_tensor(leaf)) continue;
+      inputs_.leaves[i] =
+          PyRef::steal(wrap_tensor(axes_[i] == kNoAxis ? scope.enter_shared(tensor_of(leaf))
+                                                       : scope.enter(tensors_[i], static_cast<int32_t>(axes_[i]))));
       if (!inputs_.leaves[i]) return false;
     }
     for (const InputTrees::Entry& entry : inputs_.entries) {

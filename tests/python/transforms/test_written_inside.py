@@ -62,3 +62,47 @@ def test_a_copy_made_inside_is_of_the_transform_whoever_knows_what_was_copied(ma
     gradient = sum(bp.grad(put)(x, row) for row in v)
     assert bp.grad(lambda x: rows(x, v).sum())(x).tolist() == gradient.tolist()
     assert bp.jvp(lambda x: rows(x, v), (x,), (bp.ones_like(x),))[1].shape == (2,)
+
+
+def write_an_element(a, b):
+    y = a * 2
+    y[0] = b
+    return y
+
+
+def write_through_a_view(a, b):
+    y = a + 1
+    y[1:].add_(b)
+    return y
+
+
+def write_into_a_reshaped_copy(a, b):
+    y = (a * 2).reshape(3, 1).copy()
+    y[1] *= b
+    return y
+
+
+@pytest.mark.parametrize("derived", [lambda f: f, bp.compile, bp.jacrev], ids=["value", "compiled", "jacobian"])
+@pytest.mark.parametrize("write", [write_an_element, write_through_a_view, write_into_a_reshaped_copy])
+def test_values_are_written_into_what_is_computed_from_an_unmapped_argument(write, derived):
+    x, v = bp.asarray([1.0, 2.0, 3.0]), bp.asarray([4.0, 5.0])
+    found = derived(lambda b: bp.vmap(write, in_axes=(None, 0))(x, b))
+    expected = derived(lambda b: bp.stack([write(x.clone(), row) for row in b]))
+    assert found(v).tolist() == expected(v).tolist()
+
+
+def test_an_unmapped_argument_is_the_callers_tensor():
+    def change(a, b):
+        a[1:] += 1
+        return a * b
+
+    x, v = bp.asarray([1.0, 2.0, 3.0]), bp.asarray([4.0, 5.0])
+    assert bp.vmap(change, in_axes=(None, 0))(x, v).tolist() == [[4, 12, 16], [5, 15, 20]] and x.tolist() == [1, 3, 4]
+
+    def write(a, b):
+        a[0] = b
+        return a
+
+    with pytest.raises(bp.ArgumentValueError, match="an argument that vmap does not map.*clone"):
+        bp.vmap(write, in_axes=(None, 0))(x, v)
+    assert x.tolist() == [1, 3, 4]
