@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/user_line.hpp"
 
 namespace backplane::python {
@@ -13,7 +14,7 @@ namespace {
 // Where the interpreter's own modules lie; those that users install lie below.
 const std::string& library_folder() {
   static const auto* folder = [] {
-    const PyRef module = PyRef::steal(PyImport_ImportModule("os"));
+    const PyRef module = imported_module("os");
     const PyRef file = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
     forget_error();
     const std::string path = text_of_object(file.get());

@@ -5,6 +5,7 @@
 
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -176,7 +177,7 @@ bool holds_decimal(PyObject* object) {
 }
 
 void note_text_of_context(PyObject* context, Reads& reads) {
-  const PyRef builtins = PyRef::steal(PyImport_ImportModule("builtins"));
+  const PyRef builtins = imported_module("builtins");
   const PyRef repr = PyRef::steal(builtins ? PyObject_GetAttrString(builtins.get(), "repr") : nullptr);
   const PyRef arguments = PyRef::steal(PyTuple_Pack(1, context));
   if (repr && arguments) reads.result(repr.get(), arguments.get());
@@ -189,7 +190,7 @@ void note_time_zone(const CallOfC& call, Reads& reads) {
   const bool is_type = call.self && PyType_Check(call.self);
   const string_view of_class = is_type ? reinterpret_cast<PyTypeObject*>(call.self)->tp_name : of;
   if (!is_among(call.name, kOfTimeZone) || !(call.module == "time" || of_class.starts_with("datetime."))) return;
-  const PyRef module = PyRef::steal(PyImport_ImportModule("time"));
+  const PyRef module = imported_module("time");
   for (const char* variable : {"timezone", "altzone", "tzname", "daylight"})
     if (const PyRef name = PyRef::steal(PyUnicode_InternFromString(variable)); name && module)
       reads.attribute(module.get(), name.get());
@@ -250,7 +251,7 @@ void ask_again(PyObject* function, Arguments given, Reads& reads) {
 }
 
 void note_warning_filters(Reads& reads) {
-  const PyRef warnings = PyRef::steal(PyImport_ImportModule("warnings"));
+  const PyRef warnings = imported_module("warnings");
   const PyRef filters = PyRef::steal(warnings ? PyObject_GetAttrString(warnings.get(), "filters") : nullptr);
   if (filters) reads.name(filters.get(), "warnings.filters", false), reads.content(filters.get());
   forget_error();
@@ -268,7 +269,7 @@ void note_decimals(Arguments arguments, Reads& reads) {
 }
 
 void note_decimal_context(Reads& reads) {
-  const PyRef module = PyRef::steal(PyImport_ImportModule("decimal"));
+  const PyRef module = imported_module("decimal");
   const PyRef getter = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "getcontext") : nullptr);
   const PyRef none = PyRef::steal(PyTuple_New(0));
   const PyRef context = PyRef::steal(getter && none ? PyObject_CallObject(getter.get(), none.get()) : nullptr);

@@ -1,5 +1,6 @@
 #include "bindings/guards/instructions.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,7 @@ constexpr Row kRows[] = {
     {"LOAD_ATTR", Action::kLoadAttribute},
     {"LOAD_METHOD", Action::kLoadAttribute},
     {"IMPORT_FROM", Action::kLoadAttribute},
+    {"LOAD_SUPER_ATTR", Action::kLoadSuper},
     {"BINARY_SUBSCR", Action::kLoadItem},
     {"STORE_GLOBAL", Action::kStoreGlobal},
     {"DELETE_GLOBAL", Action::kDeleteGlobal},
@@ -130,8 +132,8 @@ struct Entry {
 
 struct Opcodes {
   std::array<Entry, 256> entries;
-  int extended = -1, format_value = -1, load_attribute = -1, load_global = -1, binary = -1, call_kw = -1,
-      call_function_kw = -1;
+  int extended = -1, format_value = -1, load_attribute = -1, load_super = -1, load_global = -1, binary = -1,
+      call_kw = -1, call_function_kw = -1;
   Opcodes();
 };
 
@@ -142,7 +144,7 @@ int number_of(PyObject* map, const char* name) {
 }
 
 Opcodes::Opcodes() {
-  const PyRef module = PyRef::steal(PyImport_ImportModule("opcode"));
+  const PyRef module = imported_module("opcode");
   const PyRef map = PyRef::steal(module ? PyObject_GetAttrString(module.get(), "opmap") : nullptr);
   if (map && PyDict_Check(map.get())) {
     for (const Row& row : kRows)
@@ -154,6 +156,7 @@ Opcodes::Opcodes() {
     extended = number_of(map.get(), "EXTENDED_ARG");
     format_value = number_of(map.get(), "FORMAT_VALUE");
     load_attribute = number_of(map.get(), "LOAD_ATTR");
+    load_super = number_of(map.get(), "LOAD_SUPER_ATTR");
     load_global = number_of(map.get(), "LOAD_GLOBAL");
     binary = number_of(map.get(), "BINARY_OP");
     call_kw = number_of(map.get(), "CALL_KW");
@@ -171,10 +174,11 @@ const Opcodes& opcodes() {
   return *table;
 }
 
-// 3.11 and 3.12 tell in the lowest bit of a name's number whether a NULL is pushed too.
+// From 3.11 on the lowest bit of a name's number tells whether a NULL is pushed too; that of super's has two such bits.
 int name_index(const Opcodes& table, int opcode, int argument) {
 #if PY_VERSION_HEX >= 0x030C0000
   if (opcode == table.load_attribute) return argument >> 1;
+  if (opcode == table.load_super) return argument >> 2;
 #endif
 #if PY_VERSION_HEX >= 0x030B0000
   if (opcode == table.load_global) return argument >> 1;
@@ -188,6 +192,7 @@ bool takes_name(Action action) {
     case Action::kLoadGlobal:
     case Action::kLoadName:
     case Action::kLoadAttribute:
+    case Action::kLoadSuper:
     case Action::kStoreGlobal:
     case Action::kDeleteGlobal:
     case Action::kStoreAttribute:

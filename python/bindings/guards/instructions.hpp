@@ -14,6 +14,7 @@ enum class Action : uint8_t {
   kLoadName,         // name: the frame's locals, then globals
   kLoadCell,         // argument: the cell
   kLoadAttribute,    // name; the object is on top
+  kLoadSuper,        // name; super or what hides it, a class, the object
   kLoadItem,         // container, key
   kStoreGlobal,      // name; the value is on top
   kDeleteGlobal,     // name

@@ -7,6 +7,7 @@
 
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/ops/op_type.hpp"
 #include "bindings/sizes/callables.hpp"
@@ -142,7 +143,7 @@ const std::unordered_set<PyObject*>& number_functions() {
   static const auto* functions = [] {
     auto* made = new std::unordered_set<PyObject*>;
     const auto add_all = [&](const char* name) {
-      const PyRef module = PyRef::steal(PyImport_ImportModule(name));
+      const PyRef module = imported_module(name);
       PyObject *word = nullptr, *value = nullptr;
       PyObject* dict = module ? PyModule_GetDict(module.get()) : nullptr;
       for (Py_ssize_t at = 0; dict && PyDict_Next(dict, &at, &word, &value);)
@@ -150,7 +151,7 @@ const std::unordered_set<PyObject*>& number_functions() {
     };
     add_all("math");
     add_all("_operator");
-    const PyRef builtins = PyRef::steal(PyImport_ImportModule("builtins"));
+    const PyRef builtins = imported_module("builtins");
     for (const char* name : {"float", "int", "abs", "round", "min", "max", "pow"})
       if (PyObject* one = builtins ? PyObject_GetAttrString(builtins.get(), name) : nullptr) made->insert(one);
     forget_error();

@@ -1,6 +1,7 @@
 // What code stores: notes of what was there, so that it can be taken back, and of what is to be done again.
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 using Before = Effects::Before;
 
 PyRef function_of(const char* module, const char* name) {
-  const PyRef imported = PyRef::steal(PyImport_ImportModule(module));
+  const PyRef imported = imported_module(module);
   PyRef function = PyRef::steal(imported ? PyObject_GetAttrString(imported.get(), name) : nullptr);
   forget_error();
   return function;

@@ -6,6 +6,7 @@
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/interpreter/user_line.hpp"
 #include "bindings/sizes/number_log.hpp"
@@ -23,7 +24,7 @@ bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
 // Objects that were made since the collector last moved the young ones on.
 Reads::New young_objects() {
   Reads::New young;
-  const PyRef gc = PyRef::steal(PyImport_ImportModule("gc"));
+  const PyRef gc = imported_module("gc");
   const PyRef method = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "get_objects") : nullptr);
   const PyRef words = PyRef::steal(Py_BuildValue("{s:i}", "generation", 0)), none = PyRef::steal(PyTuple_New(0));
   const PyRef all =
@@ -34,7 +35,7 @@ Reads::New young_objects() {
 }
 
 void age_objects() {
-  const PyRef gc = PyRef::steal(PyImport_ImportModule("gc"));
+  const PyRef gc = imported_module("gc");
   const PyRef done = PyRef::steal(gc ? PyObject_CallMethod(gc.get(), "collect", "i", 0) : nullptr);
   forget_error();
 }
@@ -74,7 +75,7 @@ Recorder::Recorder(const char* transform, const TraceScope& scope)
   is_blind_ = thread->tracing > 0;
   // Imported before anything is watched. A signal's handler may raise meanwhile: then nothing is kept of this trace.
   for (const char* own : {"opcode", "operator", "copy", "gc", "os"})
-    if (!PyRef::steal(PyImport_ImportModule(own))) is_blind_ = true;
+    if (!imported_module(own)) is_blind_ = true;
   forget_error();
   if (is_blind_) return;
   capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
@@ -161,10 +162,11 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     at->second.is_package = is_package_file(file);
     at->second.is_watched = !at->second.is_package && !at->second.is_opaque;
     if (!at->second.is_opaque && frame_stack_wants_depth()) {
-      const PyRef module = PyRef::steal(PyImport_ImportModule("backplane._stack_depths"));
+      const PyRef module = imported_module("backplane._stack_depths");
       at->second.depths =
           PyRef::steal(module ? PyObject_CallMethod(module.get(), "stack_depths", "O", code.get()) : nullptr);
       forget_error();
+      if (!at->second.depths) reads_.keep_none("the instructions of one of its functions cannot be read");
     }
   }
   return at->second;
@@ -182,6 +184,15 @@ void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
   if (enters && opaque_ == 0) enter(frame);
 }
 
+#if PY_VERSION_HEX >= 0x030D0000
+static PyObject* no_trace_function() {
+  static PyMethodDef definition = {
+      "no_trace_function", [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_None); }, METH_VARARGS, nullptr};
+  static PyObject* function = PyCFunction_New(&definition, nullptr);
+  return function ? function : Py_None;
+}
+#endif
+
 // The method of a class by which a call came here, whatever looked it up.
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
@@ -189,9 +200,11 @@ void Recorder::enter(PyFrameObject* frame) {
   has_entered_ = true;
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", Py_True);
 #if PY_VERSION_HEX >= 0x030D0000
-  // 3.13 looks at it where a frame's own trace function is set, which is not called for a function of C.
+  // 3.13 looks at it where a frame has a trace function of its own. An observer that was there before, which called us,
+  // calls that function where it gave none itself.
   const PyRef trace = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace"));
-  if (trace && trace.get() == Py_None) PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace", Py_False);
+  if (trace && trace.get() == Py_None)
+    PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace", no_trace_function());
 #endif
   forget_error();
   if (!code.is_watched) return;

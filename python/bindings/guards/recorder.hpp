@@ -92,6 +92,7 @@ class Recorder {
   void note_truth(PyObject* object);
   void note_special_methods(const Instruction& instruction, const FrameStack& stack);
   std::vector<MemorySpan> changed_memory() const;
+  void note_super(PyObject* callable, PyObject* type, PyObject* object, PyObject* name, const Reads::Storing& at);
   void note_text(PyObject* object, const Reads::Storing& at);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
   bool is_made_now(PyObject* object);

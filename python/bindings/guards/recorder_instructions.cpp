@@ -3,12 +3,14 @@
 #include <string_view>
 #include <utility>
 
+#include "bindings/guards/call_operands.hpp"
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
 #include "bindings/guards/hidden_state.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/interpreter/user_line.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -132,6 +134,9 @@ bool Recorder::note_read(PyFrameObject* frame, Code& code, const Instruction& in
         reads_.refuse("looks at the frames of callers", where);
       reads_.attribute(top, instruction.name);
       break;
+    case Action::kLoadSuper:
+      if (PyObject* callable = at(stack, 3)) note_super(callable, second, top, instruction.name, where);
+      break;
     case Action::kLoadItem:
       if (PyDict_Check(second) && stand_in_of(top)) reads_.refuse("looks up a tensor among the keys of a dict", where);
       if (is_tensor(second)) note_array_item(second, top, where);
@@ -184,7 +189,7 @@ bool Recorder::note_store(PyFrameObject* frame, Code& code, const Instruction& i
     case Action::kInPlace:
       reads_.content(top);
       if (is_mutable_operand(second)) {
-        const PyRef module = PyRef::steal(PyImport_ImportModule("operator"));
+        const PyRef module = imported_module("operator");
         const PyRef function = PyRef::steal(module ? PyObject_GetAttr(module.get(), instruction.name) : nullptr);
         if (function) reads_.changes(second, function.get(), PyRef::steal(PyTuple_Pack(2, second, top)), {}, where);
       }
@@ -252,6 +257,16 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
   }
 }
 
+// One instruction for super(...).name, from 3.12 on.
+void Recorder::note_super(PyObject* callable, PyObject* type, PyObject* object, PyObject* name,
+                          const Reads::Storing& at) {
+  if (callable != reinterpret_cast<PyObject*>(&PySuper_Type))
+    return note_call_of(callable, {type, object}, nullptr, at);
+  const PyRef super = PyRef::steal(PyObject_CallFunctionObjArgs(callable, type, object, nullptr));
+  if (super) reads_.attribute(super.get(), name);
+  forget_error();
+}
+
 // In a trace the text of a tensor is not that of its values.
 void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
   if (is_named(object, "backplane.Generator")) reads_.keep_none("it makes text of a generator of random numbers");
@@ -269,42 +284,26 @@ void Recorder::note_truth(PyObject* object) {
 void Recorder::note_call(PyFrameObject* frame, const FrameStack& stack, const Instruction& instruction) {
   const Reads::Storing where{frame, code_of(frame).is_library};
   PyRef keywords = std::exchange(keywords_, PyRef{});
+  const CallOperands call = call_operands(instruction, stack);
+  if (!call.callable) return;
+  std::vector<PyObject*> arguments;
   if (instruction.action == Action::kCallUnpacked) {
-    const int words = instruction.argument & 1;
-    PyObject *callable = at(stack, 2 + words), *given = at(stack, 1 + words);
-    if (!callable || !given) return;
+    PyObject *given = call.arguments[0], *words = call.arguments.size() > 1 ? call.arguments[1] : nullptr;
     reads_.content(given);
-    std::vector<PyObject*> arguments;
     if (PyTuple_Check(given) || PyList_Check(given))
       arguments.assign(PySequence_Fast_ITEMS(given), PySequence_Fast_ITEMS(given) + PySequence_Fast_GET_SIZE(given));
-    if (words && PyDict_Check(at(stack, 1))) {
-      keywords = PyRef::steal(PyDict_Keys(at(stack, 1)));
+    if (words && PyDict_Check(words)) {
+      keywords = PyRef::steal(PyDict_Keys(words));
       keywords = PyRef::steal(keywords ? PyList_AsTuple(keywords.get()) : nullptr);
       PyObject *key = nullptr, *value = nullptr;
-      for (Py_ssize_t i = 0; PyDict_Next(at(stack, 1), &i, &key, &value);) arguments.push_back(value);
+      for (Py_ssize_t i = 0; PyDict_Next(words, &i, &key, &value);) arguments.push_back(value);
     }
-    return note_call_of(callable, std::move(arguments), keywords.get(), where);
+    return note_call_of(*call.callable, std::move(arguments), keywords.get(), where);
   }
-  int count = instruction.argument;
-  PyObject* const* end = stack.end;
-  if (instruction.has_names && count > 0) {  // on top of the arguments
-    keywords = PyRef::borrow(*--end);
-    --count;
-  }
-  const int in_front = instruction.action == Action::kCallPlain ? 1 : 2;
-  if (end - stack.end + stack.count < count + in_front) return;
-  PyObject* const* first = end - count;
-  PyObject *callable = first[-1], *self = nullptr;
-#if PY_VERSION_HEX >= 0x030D0000
-  if (in_front == 2) callable = first[-2], self = first[-1];
-#else
-  if (in_front == 2 && first[-2]) callable = first[-2], self = first[-1];
-#endif
-  std::vector<PyObject*> arguments;
-  if (self) arguments.push_back(self);
-  arguments.insert(arguments.end(), first, first + count);
-  note_array_call(callable, arguments, self != nullptr, where);
-  note_call_of(callable, std::move(arguments), keywords.get(), where);
+  if (call.names) keywords = PyRef::borrow(call.names);
+  arguments.assign(call.arguments.begin(), call.arguments.end());
+  note_array_call(*call.callable, arguments, call.has_self, where);
+  note_call_of(*call.callable, std::move(arguments), keywords.get(), where);
 }
 
 void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments, PyObject* keywords,

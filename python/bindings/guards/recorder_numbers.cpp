@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "bindings/guards/call_operands.hpp"
 #include "bindings/guards/number_calls.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/interpreter/user_line.hpp"
@@ -102,24 +103,10 @@ void Recorder::note_numbers(PyFrameObject* frame, const Code& code, const Instru
 }
 
 void Recorder::note_number_calls(PyFrameObject* frame, const Instruction& instruction, const FrameStack& stack) {
-  if (instruction.action == Action::kCallUnpacked) {
-    const int words = instruction.argument & 1;
-    if (stack.count < 2 + words) return;
-    PyObject** const callable = stack.end - 2 - words;
-    calls_c_[frame] = !note_number_call(callable, {callable + 1, stack.end}, false);
-    return;
-  }
-  const int in_front = instruction.action == Action::kCallPlain ? 1 : 2;
-  if (stack.count < instruction.argument + in_front) return;
-  PyObject** const first = stack.end - instruction.argument;
-  PyObject **callable = first - 1, **from = first;
-#if PY_VERSION_HEX >= 0x030D0000
-  if (in_front == 2) callable = first - 2, from = first[-1] ? first - 1 : first;
-#else
-  if (in_front == 2 && first[-2]) callable = first - 2, from = first - 1;
-#endif
-  const bool is_plain = !instruction.has_names && !keywords_;
-  calls_c_[frame] = !note_number_call(callable, {from, stack.end}, is_plain);
+  const CallOperands call = call_operands(instruction, stack);
+  if (!call.callable) return;
+  const bool is_plain = instruction.action != Action::kCallUnpacked && !instruction.has_names && !keywords_;
+  calls_c_[frame] = !note_number_call(call.callable, call.arguments, is_plain);
 }
 
 }  // namespace backplane::python

@@ -1,4 +1,5 @@
 // Instructions that read sizes of traced tensors.
+#include "bindings/guards/call_operands.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/sizes/size_calls.hpp"
 
@@ -23,23 +24,12 @@ void Recorder::note_sizes(const Instruction& instruction, const FrameStack& stac
     case Action::kLoadAttribute:
       if (top) note_size_attribute(top, instruction.name);
       break;
-    case Action::kCallUnpacked: {
-      const int words = instruction.argument & 1;
-      if (stack.count < 2 + words) break;
-      PyObject** const callable = stack.end - 2 - words;
-      std::vector<PyObject*> arguments(callable + 1, stack.end);
-      note_size_call(callable, arguments, false);
-      break;
-    }
     case Action::kCall:
-    case Action::kCallPlain: {
-      const int in_front = instruction.action == Action::kCallPlain ? 1 : 2;
-      if (stack.count < instruction.argument + in_front) break;
-      PyObject** const first = stack.end - instruction.argument;
-      const bool is_method = in_front == 2 && first[-2];
-      note_size_call(is_method ? first - 2 : first - 1, {is_method ? first - 1 : first, stack.end}, true);
+    case Action::kCallPlain:
+    case Action::kCallUnpacked:
+      if (const CallOperands call = call_operands(instruction, stack); call.callable)
+        note_size_call(call.callable, call.arguments, instruction.action != Action::kCallUnpacked);
       break;
-    }
     default:
       break;
   }

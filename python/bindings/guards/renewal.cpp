@@ -6,6 +6,7 @@
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -67,7 +68,7 @@ class Reached {
 
 // [values, functions] anew, by backplane._renewal. Empty: a Python error.
 PyRef copied(PyObject* values, PyObject* shared, PyObject* functions) {
-  const PyRef module = PyRef::steal(PyImport_ImportModule("backplane._renewal"));
+  const PyRef module = imported_module("backplane._renewal");
   return PyRef::steal(module ? PyObject_CallMethod(module.get(), "renewed", "OOO", values, shared, functions)
                              : nullptr);
 }

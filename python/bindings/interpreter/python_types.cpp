@@ -42,8 +42,12 @@ bool has_python_method(PyTypeObject* type, const char* name) noexcept {
 }
 
 bool is_python_descriptor(PyObject* descriptor) noexcept {
-  return PyObject_TypeCheck(descriptor, &PyProperty_Type) ||
-         PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
+  if (PyObject_TypeCheck(descriptor, &PyProperty_Type)) return true;
+  // Classes of C may be heap types as well; their methods stand in the type's slots.
+  const PyRef text = PyRef::steal(PyUnicode_InternFromString("__get__"));
+  PyObject* get = text ? _PyType_Lookup(Py_TYPE(descriptor), text.get()) : nullptr;
+  forget_error();
+  return get && !Py_IS_TYPE(get, &PyWrapperDescr_Type);
 }
 
 PyObject* viewed_dict(PyObject* object) noexcept {

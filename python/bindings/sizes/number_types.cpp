@@ -1,5 +1,6 @@
 // The types of traced numbers (number_log.hpp): subclasses of float and int whose slots note each use.
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/number_operands.hpp"
 
@@ -12,7 +13,7 @@ void look_at_number(PyObject* number) noexcept {
 
 // A function of the module `operator`. It lives as long as the process.
 PyObject* operator_named(const char* name) {
-  const PyRef module = PyRef::steal(PyImport_ImportModule("operator"));
+  const PyRef module = imported_module("operator");
   PyObject* function = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
   if (!function) forget_error();
   return function;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backplane/transforms.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -42,7 +43,7 @@ PyObject* const* functions_of(PyMethodDef (&definitions)[5]) {
 }
 
 PyObject* function_named(const char* module, const char* name) {
-  const PyRef imported = PyRef::steal(PyImport_ImportModule(module));
+  const PyRef imported = imported_module(module);
   return imported ? PyObject_GetAttrString(imported.get(), name) : nullptr;
 }
 
