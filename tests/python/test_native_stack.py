@@ -69,8 +69,6 @@ RECURSIONS = {
 @pytest.mark.parametrize("name", RECURSIONS)
 def test_recursion_without_end_is_an_error(name, limit):
     """By Python's limit, or where that is out of the way, by what is left of the stack; and the next call works."""
-    if limit > 1000 and sys.version_info < (3, 11):
-        pytest.skip("before 3.11 calls of Python functions by Python functions use the native stack too")
     found = run(textwrap.dedent(RECURSIONS[name]) + textwrap.dedent(f"""
         sys.setrecursionlimit({limit})
         for attempt in range(2):

@@ -22,15 +22,14 @@ CallOperands call_operands(const Instruction& instruction, const FrameStack& sta
     return found;
   }
   int count = instruction.argument;
-  const int in_front = instruction.action == Action::kCallPlain ? 1 : 2;
-  if (stack.count < count + in_front) return found;
+  if (stack.count < count + 2) return found;
   if (instruction.has_names && count > 0) {
     found.names = *--end;
     --count;
   }
   PyObject** const first = end - count;
-  found.has_self = in_front == 2 && (kCallableFirst ? first[-1] : first[-2]) != nullptr;
-  found.callable = in_front == 2 && (kCallableFirst || found.has_self) ? first - 2 : first - 1;
+  found.has_self = (kCallableFirst ? first[-1] : first[-2]) != nullptr;
+  found.callable = kCallableFirst || found.has_self ? first - 2 : first - 1;
   found.arguments = {found.has_self ? first - 1 : first, end};
   return found;
 }

@@ -6,7 +6,9 @@
 #define Py_BUILD_CORE 1 /* the layout of frames is the interpreter's own */
 #include "bindings/guards/frame_stack.h"
 
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
+#error "Backplane reads the frames of CPython 3.11, 3.12 and 3.13, of which each has a layout of its own"
+#elif PY_VERSION_HEX < 0x030C0000
 #include <internal/pycore_frame.h>
 
 int frame_stack_wants_depth(void) { return 0; }
@@ -19,17 +21,6 @@ FrameStack frame_stack(PyFrameObject* frame, int depth) {
   if (count < 0) return stack;
   stack.end = f->localsplus + f->stacktop;
   stack.count = count;
-  return stack;
-}
-
-#elif PY_VERSION_HEX < 0x030B0000
-
-int frame_stack_wants_depth(void) { return 0; }
-
-FrameStack frame_stack(PyFrameObject* frame, int depth) {
-  (void)depth;
-  FrameStack stack = {frame->f_valuestack + frame->f_stackdepth, frame->f_stackdepth, frame->f_localsplus,
-                      frame->f_localsplus + frame->f_code->co_nlocals, NULL};
   return stack;
 }
 
@@ -56,15 +47,6 @@ FrameStack frame_stack(PyFrameObject* frame, int depth) {
 #endif
 
 PyObject* cell_name(PyObject* code, int number) {
-#if PY_VERSION_HEX >= 0x030B0000
   PyObject* names = ((PyCodeObject*)code)->co_localsplusnames;
   return number < PyTuple_GET_SIZE(names) ? Py_NewRef(PyTuple_GET_ITEM(names, number)) : NULL;
-#else
-  PyObject* const own = ((PyCodeObject*)code)->co_cellvars;
-  PyObject* const outer = ((PyCodeObject*)code)->co_freevars;
-  const Py_ssize_t count = PyTuple_GET_SIZE(own);
-  PyObject* const names = number < count ? own : outer;
-  const Py_ssize_t at = number < count ? number : number - count;
-  return at < PyTuple_GET_SIZE(names) ? Py_NewRef(PyTuple_GET_ITEM(names, at)) : NULL;
-#endif
 }

@@ -21,6 +21,8 @@ constexpr Row kRows[] = {
     {"LOAD_NAME", Action::kLoadName},
     {"LOAD_DEREF", Action::kLoadCell},
     {"LOAD_CLASSDEREF", Action::kLoadCell},
+    {"LOAD_FROM_DICT_OR_DEREF", Action::kLoadCell},
+    {"LOAD_FROM_DICT_OR_GLOBALS", Action::kLoadName},
     {"LOAD_ATTR", Action::kLoadAttribute},
     {"LOAD_METHOD", Action::kLoadAttribute},
     {"IMPORT_FROM", Action::kLoadAttribute},
@@ -34,14 +36,11 @@ constexpr Row kRows[] = {
     {"STORE_SUBSCR", Action::kStoreItem},
     {"DELETE_SUBSCR", Action::kDeleteItem},
     {"STORE_SLICE", Action::kStoreSlice},
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX < 0x030C0000
     {"PRECALL", Action::kCall},
 #else
     {"CALL", Action::kCall},
     {"CALL_KW", Action::kCall},  // the names of keywords are one more
-    {"CALL_METHOD", Action::kCall},
-    {"CALL_FUNCTION", Action::kCallPlain},
-    {"CALL_FUNCTION_KW", Action::kCallPlain},
 #endif
     {"CALL_FUNCTION_EX", Action::kCallUnpacked},
     {"GET_ITER", Action::kIterate},
@@ -68,6 +67,7 @@ constexpr Row kRows[] = {
     {"UNARY_NEGATIVE", Action::kOperands, 1},
     {"UNARY_POSITIVE", Action::kOperands, 1},
     {"UNARY_INVERT", Action::kOperands, 1},
+    {"CALL_INTRINSIC_1", Action::kOperands, 1},
     {"FORMAT_VALUE", Action::kText},
     {"FORMAT_SIMPLE", Action::kText, 1},
     {"FORMAT_WITH_SPEC", Action::kText, 2},
@@ -87,19 +87,6 @@ constexpr Row kRows[] = {
     {"KW_NAMES", Action::kKeywordNames},
     {"COMPARE_OP", Action::kOperands, 2},
     {"BINARY_SLICE", Action::kOperands, 3},
-    {"BINARY_POWER", Action::kOperands, 2},
-    {"BINARY_MULTIPLY", Action::kOperands, 2},
-    {"BINARY_MODULO", Action::kOperands, 2},
-    {"BINARY_ADD", Action::kOperands, 2},
-    {"BINARY_SUBTRACT", Action::kOperands, 2},
-    {"BINARY_FLOOR_DIVIDE", Action::kOperands, 2},
-    {"BINARY_TRUE_DIVIDE", Action::kOperands, 2},
-    {"BINARY_MATRIX_MULTIPLY", Action::kOperands, 2},
-    {"BINARY_LSHIFT", Action::kOperands, 2},
-    {"BINARY_RSHIFT", Action::kOperands, 2},
-    {"BINARY_AND", Action::kOperands, 2},
-    {"BINARY_XOR", Action::kOperands, 2},
-    {"BINARY_OR", Action::kOperands, 2},
     {"BINARY_OP", Action::kOperands, 2},
 };
 
@@ -107,22 +94,8 @@ constexpr Row kRows[] = {
 constexpr const char* kInPlace[] = {"iadd", "iand", "ifloordiv", "ilshift", "imatmul",  "imul", "imod",
                                     "ior",  "ipow", "irshift",   "isub",    "itruediv", "ixor"};
 constexpr int kFirstInPlace = 13;
-constexpr int kHasSpec = 4;  // in FORMAT_VALUE's argument: a format stands on top of the value
-
-// Of versions before BINARY_OP.
-constexpr std::pair<const char*, const char*> kOldInPlace[] = {{"INPLACE_ADD", "iadd"},
-                                                               {"INPLACE_AND", "iand"},
-                                                               {"INPLACE_FLOOR_DIVIDE", "ifloordiv"},
-                                                               {"INPLACE_LSHIFT", "ilshift"},
-                                                               {"INPLACE_MATRIX_MULTIPLY", "imatmul"},
-                                                               {"INPLACE_MULTIPLY", "imul"},
-                                                               {"INPLACE_MODULO", "imod"},
-                                                               {"INPLACE_OR", "ior"},
-                                                               {"INPLACE_POWER", "ipow"},
-                                                               {"INPLACE_RSHIFT", "irshift"},
-                                                               {"INPLACE_SUBTRACT", "isub"},
-                                                               {"INPLACE_TRUE_DIVIDE", "itruediv"},
-                                                               {"INPLACE_XOR", "ixor"}};
+constexpr int kUnaryPositive = 5;  // CALL_INTRINSIC_1's argument from 3.12 on: +x
+constexpr int kHasSpec = 4;        // in FORMAT_VALUE's argument: a format stands on top of the value
 
 struct Entry {
   Action action = Action::kNone;
@@ -133,7 +106,7 @@ struct Entry {
 struct Opcodes {
   std::array<Entry, 256> entries;
   int extended = -1, format_value = -1, load_attribute = -1, load_super = -1, load_global = -1, binary = -1,
-      call_kw = -1, call_function_kw = -1;
+      call_kw = -1, call_intrinsic = -1;
   Opcodes();
 };
 
@@ -150,9 +123,6 @@ Opcodes::Opcodes() {
     for (const Row& row : kRows)
       if (const int code = number_of(map.get(), row.opcode); code >= 0)
         entries[static_cast<size_t>(code)] = {row.action, row.argument, nullptr};
-    for (const auto& [opcode, function] : kOldInPlace)
-      if (const int code = number_of(map.get(), opcode); code >= 0)
-        entries[static_cast<size_t>(code)] = {Action::kInPlace, 2, PyUnicode_InternFromString(function)};
     extended = number_of(map.get(), "EXTENDED_ARG");
     format_value = number_of(map.get(), "FORMAT_VALUE");
     load_attribute = number_of(map.get(), "LOAD_ATTR");
@@ -160,7 +130,7 @@ Opcodes::Opcodes() {
     load_global = number_of(map.get(), "LOAD_GLOBAL");
     binary = number_of(map.get(), "BINARY_OP");
     call_kw = number_of(map.get(), "CALL_KW");
-    call_function_kw = number_of(map.get(), "CALL_FUNCTION_KW");
+    call_intrinsic = number_of(map.get(), "CALL_INTRINSIC_1");
   }
   forget_error();
 }
@@ -180,11 +150,7 @@ int name_index(const Opcodes& table, int opcode, int argument) {
   if (opcode == table.load_attribute) return argument >> 1;
   if (opcode == table.load_super) return argument >> 2;
 #endif
-#if PY_VERSION_HEX >= 0x030B0000
-  if (opcode == table.load_global) return argument >> 1;
-#endif
-  (void)table, (void)opcode;
-  return argument;
+  return opcode == table.load_global ? argument >> 1 : argument;
 }
 
 bool takes_name(Action action) {
@@ -208,11 +174,7 @@ bool takes_name(Action action) {
 
 Instruction instruction_at(PyObject* code, int offset) {
   const Opcodes& table = opcodes();
-#if PY_VERSION_HEX >= 0x030B0000
   const PyRef bytes = PyRef::steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code)));
-#else
-  const PyRef bytes = PyRef::borrow(reinterpret_cast<PyCodeObject*>(code)->co_code);
-#endif
   if (!bytes || !PyBytes_Check(bytes.get())) {
     forget_error();
     return {};
@@ -234,8 +196,9 @@ Instruction instruction_at(PyObject* code, int offset) {
     if (!name) name = PyUnicode_InternFromString(kInPlace[argument - kFirstInPlace]);
     found = {Action::kInPlace, 2, name};
   }
+  if (opcode == table.call_intrinsic && argument != kUnaryPositive) return {};
   if (opcode == table.format_value) found.argument = argument & kHasSpec ? 2 : 1;
-  if (opcode == table.call_kw || opcode == table.call_function_kw) found.has_names = true, ++found.argument;
+  if (opcode == table.call_kw) found.has_names = true, ++found.argument;
   if (found.action == Action::kKeywordNames) {
     PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
     found.name = argument < PyTuple_GET_SIZE(constants) ? PyTuple_GET_ITEM(constants, argument) : nullptr;

