@@ -139,8 +139,8 @@ TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
   TensorImpl* t = new_handle(device_of(*inner), inner->dtype, inner->dl.ndim - skip, inner->dl.shape + skip);
   t->flags |= BP_TENSOR_WRAPPER;
   t->set_keys(kLevelKey);
-  t->wrapper =
-      new (WrapperPool::take()) Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, false, 0, level.transform};
+  t->wrapper = new (WrapperPool::take())
+      Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, false, 0, level.transform};
   return t;
 }
 
