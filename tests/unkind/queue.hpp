@@ -71,6 +71,7 @@ struct Queue : std::enable_shared_from_this<Queue> {
   const int32_t priority;
   std::deque<Item> items;  // the front one may be running
   uint64_t last_ticket = 0, flushed = 0, reported = 0;
+  uint64_t lasted = UINT64_MAX;     // the last ticket that had completed when the device was lost
   uint64_t seq = 0, submitted = 0;  // of the last item, and of the last that may run
   bool running = false, turn = false, closing = false, hung = false;
   uint64_t weight = 0;  // of the scheduler's choice

@@ -344,18 +344,21 @@ void run_lanes(const Program& program) {
     if (one) std::rethrow_exception(one);
 }
 
-// What was asked for before, and what was left behind: devices that are as new.
+// Devices that are as new. Where one is reset all are: the others may have queued waits for its work.
 void begin(const Program& program, const unkind_extension& unkind, void* context) {
-  static bool lossy = false;  // what a lost device leaves in its peers' queues, the next work there hears of
+  static bool lossy = false;
   unkind.plan(context, "");
-  for (int d = 0; d < kDevices; ++d) {
-    const bp_device device = parse_device(program.backend + ":" + std::to_string(d));
+  std::vector<bp_device> devices;
+  for (int d = 0; d < kDevices; ++d) devices.push_back(parse_device(program.backend + ":" + std::to_string(d)));
+  for (const bp_device device : devices) {
     try {
       synchronize(device);
-      if (lossy) reset_device(device);
     } catch (const Error&) {
-      reset_device(device);
+      lossy = true;
     }
+  }
+  for (const bp_device device : devices) {
+    if (lossy) reset_device(device);
     set_wait_timeout(device, program.plans("hang") ? std::optional(kHangSeconds) : std::nullopt);
   }
   lossy = program.loses();
