@@ -10,6 +10,7 @@
 #include "memory/granules.hpp"
 #include "memory/loss.hpp"
 #include "memory/pinned.hpp"
+#include "memory/wait.hpp"
 
 namespace backplane::core {
 namespace {
@@ -30,7 +31,7 @@ Stream& wait_for_write(Device& device, const bp_storage& storage) {
   return stream;
 }
 
-// The copy comes behind all that is on the stream, and the backend would wait for that without a deadline.
+// The copy comes behind all that is on the stream, which has a deadline of its own.
 void wait_for_all(Stream& stream) {
   uint64_t last;
   {
@@ -44,10 +45,11 @@ void wait_for_all(Stream& stream) {
 // Of a backend's function that may wait. Begins and ends under the device's lock, which it gives back meanwhile. A
 // reset comes after it, or before: then it is not called.
 template <class F>
-bp_status call_unlocked(Stream& stream, F call) {
+bp_status call_unlocked(Stream& stream, const char* op, F call) {
   const CallGuard guard;
   check_present(*stream.device);
   const BusyStream busy(stream);
+  const TimedCall timed(*stream.device, op);
   return call();
 }
 
@@ -104,7 +106,7 @@ void copy_from_host(Device& device, bp_storage* dst, uint64_t dst_offset, const 
   Stream& stream = current_stream(device);
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_from_host", &dst, n_reads_of_write(*dst, size), &dst, 1);
-  status = call_unlocked(stream, [&] {
+  status = call_unlocked(stream, "copy_from_host", [&] {
     return def.copy_from_host(def.context, device.ordinal, stream.handle, ticket, dst->data, dst_offset, src, size);
   });
   if (status != BP_OK) throw_device_error(device, status, "copy_from_host");
@@ -157,7 +159,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
   wait_for_all(stream);
   std::lock_guard lock(device.lock);
   const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
-  status = call_unlocked(stream, [&] {
+  status = call_unlocked(stream, "copy_to_host", [&] {
     return def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
   });
   if (status != BP_OK) throw_device_error(device, status, "copy_to_host");

@@ -1,14 +1,21 @@
 #include "memory/wait.hpp"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "backplane/stream.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
+#include "memory/fork.hpp"
+#include "memory/lock.hpp"
 #include "memory/loss.hpp"
 
 namespace backplane {
@@ -41,7 +48,7 @@ class Deadline {
     return is_set() ? std::clamp<std::chrono::nanoseconds>(end_ - Clock::now(), 1ns, kSlice)
                     : std::chrono::nanoseconds(kSlice);
   }
-  double seconds() const { return static_cast<double>(timeout_) * 1e-9; }
+  uint64_t timeout() const { return timeout_; }
 
  private:
   uint64_t timeout_;
@@ -56,14 +63,17 @@ std::string current_op(Stream& stream) {
   return "its work";
 }
 
-void give_up(Stream& stream, const Deadline& deadline) {
-  Device& device = *stream.device;
-  std::string seconds = std::to_string(deadline.seconds());
+void lose_late(Device& device, const std::string& op, uint64_t timeout) {
+  std::string seconds = std::to_string(static_cast<double>(timeout) * 1e-9);
   seconds.erase(seconds.find_last_not_of('0') + 1);
-  mark_lost(device, current_op(stream) + " has not ended within " + seconds + (seconds.back() == '.' ? "0" : "") +
+  mark_lost(device, op + " has not ended within " + seconds + (seconds.back() == '.' ? "0" : "") +
                         " s (set_wait_timeout). Fix: device.reset()");
   abort_device(device);
-  make_usable(device);
+}
+
+void give_up(Stream& stream, const Deadline& deadline) {
+  lose_late(*stream.device, current_op(stream), deadline.timeout());
+  make_usable(*stream.device);
 }
 
 void look_after(Stream& stream, const Deadline& deadline) {
@@ -106,6 +116,102 @@ bp_status wait_in_backend(Stream& stream, uint64_t ticket) {
   if (BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for) return wait_in_slices(stream, ticket, deadline);
   if (deadline.is_set()) return wait_by_asking(stream, ticket, deadline);
   return def.wait(def.context, device.ordinal, stream.handle, ticket);
+}
+
+static StaticLock timed_calls_lock{LockRank::kPool};
+
+// The calls that have a deadline, and the thread that looks after them. It is started with the first one, and sleeps
+// through the process's exit. A forked child has neither.
+struct TimedCalls {
+  void add(TimedCall& call) {
+    std::lock_guard guard(timed_calls_lock);
+    if (generation != fork_generation()) {
+      calls.clear();
+      has_thread = false;
+    }
+    generation = fork_generation();
+    if (!has_thread) start_thread();
+    calls.push_back(&call);
+    count = static_cast<uint32_t>(calls.size());
+    count.notify_all();
+  }
+
+  void remove(TimedCall& call) {
+    for (;;) {
+      call.ending_.wait(true);
+      std::lock_guard guard(timed_calls_lock);
+      if (call.ending_) continue;
+      std::erase(calls, &call);
+      count = static_cast<uint32_t>(calls.size());
+      return;
+    }
+  }
+
+ private:
+  // Under the lock. Signals are left to the program's own threads. Without the thread calls have no deadline.
+  void start_thread() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      std::thread thread([this] { run(); });
+      pthread_setname_np(thread.native_handle(), "backplane");
+      thread.detach();
+      has_thread = true;
+    } catch (const std::system_error&) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void run() {
+    for (;;) {
+      count.wait(0);
+      for (TimedCall* late; (late = next_late());) {
+        lose_late(late->device_, late->op_, late->timeout_);
+        std::lock_guard guard(timed_calls_lock);
+        late->ending_ = false;
+        late->ending_.notify_all();
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  // Each once. Its call does not return before `ending_` is false again.
+  TimedCall* next_late() {
+    std::lock_guard guard(timed_calls_lock);
+    const auto now = Clock::now();
+    const auto late =
+        std::find_if(calls.begin(), calls.end(), [&](const TimedCall* call) { return call->end_ <= now; });
+    if (late == calls.end()) return nullptr;
+    TimedCall* const found = *late;
+    found->ending_ = true;
+    calls.erase(late);
+    count = static_cast<uint32_t>(calls.size());
+    return found;
+  }
+
+  static constexpr auto kPause = 2ms;
+  std::vector<TimedCall*> calls;  // guarded by timed_calls_lock, as what follows
+  uint32_t generation = 0;
+  bool has_thread = false;
+  std::atomic<uint32_t> count{0};  // of `calls`; the thread sleeps while it is 0
+};
+
+static TimedCalls& timed_calls() {
+  static TimedCalls& calls = *new TimedCalls;
+  return calls;
+}
+
+TimedCall::TimedCall(Device& device, const char* op)
+    : device_(device), op_(op), timeout_(device.wait_timeout.load(std::memory_order_relaxed)) {
+  if (timeout_ == 0) return;
+  end_ = Clock::now() + std::chrono::nanoseconds(timeout_);
+  timed_calls().add(*this);
+}
+
+TimedCall::~TimedCall() {
+  if (timeout_ == 0) return;
+  timed_calls().remove(*this);
 }
 
 }  // namespace core

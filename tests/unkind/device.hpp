@@ -41,11 +41,12 @@ class Handles {
 
 // Guarded by the scheduler's mutex.
 struct Device {
-  Device(bool addressable, uint64_t capacity) : memory(addressable, capacity) {}
+  Device(bool addressable, uint64_t capacity) : aborts(addressable), memory(addressable, capacity) {}
   struct Given {
     uint64_t block;
     std::vector<std::pair<std::shared_ptr<Queue>, uint64_t>> uses;
   };
+  const bool aborts;  // the table has `abort`
   Memory memory;
   std::optional<std::string> lost;  // its cause
   std::vector<Given> given;

@@ -14,8 +14,8 @@ struct Plan {
   bool eager = false;  // queues run at once and side by side, with random pauses; else as late as the host allows
   // Counted from the plan's start, over all devices; negative: never.
   int64_t lose = -1;  // this piece of work loses its device
-  // This one does not end until its device is lost or reset. The next, if it is a copy that the host waits in: the
-  // host's timeout is of waits, and such a copy ends with `abort`.
+  // This one does not end until its device is lost or reset. On a device without `abort` the next, if it is a copy that
+  // the host waits in, which nothing would end.
   int64_t hang = -1;
   int64_t fail = -1;      // this one fails with a data error, and writes nothing
   int64_t oom = -1;       // this allocation finds no memory

@@ -197,13 +197,13 @@ void Scheduler::execute(Queue& queue, Item& item, Guard& lock) {
   }
   if (device.lost && dropped(item)) return;
   if (item.kind == Item::Kind::kWait) {
-    // Its work is lost, and with it the order that the host made.
-    if (item.source->device.lost && &item.source->device != &device)
+    // The peer's work is lost, and with it the order that the host made.
+    if (item.source_ticket > item.source->lasted && &item.source->device != &device)
       queue.errors.push_back({item.ticket, BP_ERROR_DATA, "unkind: the peer that was waited for is lost"});
     return;
   }
   const int64_t number = works_++;
-  if (number == plan_.hang && item.awaited) ++plan_.hang;
+  if (number == plan_.hang && item.awaited && !device.aborts) ++plan_.hang;
   if (number == plan_.hang) {
     queue.hung = true;
     running_ = running_ == &queue ? nullptr : running_;
@@ -242,9 +242,11 @@ void Scheduler::lose(Device& device, const std::string& cause) {
 }
 
 void Scheduler::lose_locked(Device& device, const std::string& cause) {
-  if (!device.lost) device.lost = cause;
+  const bool news = !device.lost;
+  if (news) device.lost = cause;
   for (auto& [id, queue] : queues_) {
     if (&queue->device != &device) continue;
+    if (news) queue->lasted = queue->completed();
     queue->submitted = queue->seq;
     queue->changed.notify_all();
   }
