@@ -1,6 +1,7 @@
 #include "graph/plan_memory.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "graph/placement.hpp"
 #include "memory/device.hpp"
@@ -38,6 +39,7 @@ class Layout {
   void make_large_blocks(uint64_t large);
   void list_made();
   void place();
+  void place_on(Device& device, std::span<const uint32_t> blocks, std::span<const Lifetime> lifetimes);
   void find_drops();
 
   PlanData& plan_;
@@ -237,13 +239,25 @@ void Layout::place() {
       blocks.push_back(b);
       lifetimes.push_back(lifetimes_[b]);
     }
-    const Placement placed = place_blocks(lifetimes, plan_.alignment);
-    const auto arena = static_cast<uint32_t>(plan_.arenas.size());
-    plan_.arenas.push_back({device, placed.size});
-    for (size_t i = 0; i < blocks.size(); ++i) plan_.blocks[blocks[i]] = {arena, placed.offsets[i]};
-    plan_.summary.arena += placed.size;
-    plan_.summary.separate += placed.separate;
+    place_on(*device, blocks, lifetimes);
   }
+}
+
+// In as many arenas as it takes for none to exceed the device's largest block. A block that does so itself is refused
+// when its arena is allocated.
+void Layout::place_on(Device& device, std::span<const uint32_t> blocks, std::span<const Lifetime> lifetimes) {
+  const uint64_t largest = device.properties.largest_block;
+  const Placement placed = place_blocks(lifetimes, plan_.alignment);
+  if (largest != 0 && placed.size > largest && blocks.size() > 1) {
+    const size_t half = blocks.size() / 2;  // those that are used first: most of them live together
+    place_on(device, blocks.first(half), lifetimes.first(half));
+    return place_on(device, blocks.subspan(half), lifetimes.subspan(half));
+  }
+  const auto arena = static_cast<uint32_t>(plan_.arenas.size());
+  plan_.arenas.push_back({&device, placed.size});
+  for (size_t i = 0; i < blocks.size(); ++i) plan_.blocks[blocks[i]] = {arena, placed.offsets[i]};
+  plan_.summary.arena += placed.size;
+  plan_.summary.separate += placed.separate;
 }
 
 // Tensors of their own go at their last use; inputs and constants are others', outputs stay.

@@ -163,3 +163,56 @@ def test_a_timeout_must_be_a_time():
     with pytest.raises(ValueError, match="set_wait_timeout: argument seconds: found -1"):
         bp.device("cpu").set_wait_timeout(-1)
     bp.device("cpu").set_wait_timeout(None)
+
+
+LARGE = """
+import backplane as bp
+bp.load_plugin({plugin!r})
+x = bp.full((1000,), 3.0, device={device!r})
+y = bp.full((1000,), 2.0, device={device!r})
+def steps(x, y):
+    made = [bp.sin(x) * i for i in range(12)]  # of 4,000 bytes each, all of which live at once
+    return sum(made, y) + sum(reversed(made), y)
+expected = steps(x, y).numpy()
+assert (bp.compile(steps)(x, y).numpy() == expected).all()
+"""
+
+
+@pytest.mark.parametrize("device", ["unkind", "unkindh"])
+def test_no_arena_exceeds_the_largest_block_of_the_device(device):
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    ran = subprocess.run([sys.executable, "-c", LARGE.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True, timeout=120,
+                         env=os.environ | {"BACKPLANE_UNKIND_LARGEST_BLOCK": "20000"})
+    assert ran.returncode == 0 and "unkind:" not in ran.stderr, ran.stdout + ran.stderr
+
+
+HANGING = """
+import backplane as bp
+bp.load_plugin({plugin!r})
+device = bp.device("unkind")
+device.set_wait_timeout(0.5)
+def result():
+    return (bp.ones(4, device=device) + 1).numpy().sum()
+try:
+    assert result() == 8
+except bp.DeviceLostError as error:
+    print(error)
+device.reset()
+assert result() == 8
+"""
+
+
+def test_whichever_piece_of_work_hangs_its_reader_raises_also_a_copy_that_hangs_itself():
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    program = [sys.executable, "-c", HANGING.format(plugin=str(UNKIND))]
+    runs = [subprocess.Popen(program, env=os.environ | {"BACKPLANE_UNKIND": f"hang={number}"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) for number in range(6)]
+    said = []
+    for one in runs:
+        out, err = one.communicate(timeout=60)
+        assert one.returncode == 0 and "unkind:" not in err, out + err
+        said.append(out)
+    assert all("has not ended within 0.5 s" in text for text in said[:2]), said
+    assert any("copy_to_host has not ended" in text for text in said), said

@@ -14,6 +14,13 @@ namespace {
 using backplane::plugin::backend_slot;
 constexpr uint64_t kDefaultMemory = uint64_t{1} << 30;
 
+uint64_t bytes_of_environment(const char* name, uint64_t otherwise) {
+  const char* bytes = std::getenv(name);
+  return bytes ? std::strtoull(bytes, nullptr, 10) : otherwise;
+}
+
+uint64_t largest_block() { return bytes_of_environment("BACKPLANE_UNKIND_LARGEST_BLOCK", 0); }  // 0: any
+
 void device_count(Backend&, int32_t* count) { *count = kDeviceCount; }
 
 void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
@@ -22,9 +29,13 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   out->total_memory = device_memory();
   out->alignment = backend.alignment();
   out->dl_device_type = kDLExtDev;
+  out->largest_block = largest_block();
 }
 
 void allocate(Backend& backend, int32_t ordinal, uint64_t size, void** data) {
+  if (largest_block() && size > largest_block())
+    backend.scheduler().findings().fail("a block of " + std::to_string(size) +
+                                        " bytes is asked for, which is too large");
   *data = backend.scheduler().allocate(backend.device(ordinal), size);
 }
 
@@ -120,10 +131,7 @@ void memory_stats(Backend& backend, int32_t ordinal, bp_memory_stats* out) {
 
 }  // namespace
 
-uint64_t device_memory() {
-  const char* bytes = std::getenv("BACKPLANE_UNKIND_MEMORY");
-  return bytes ? std::strtoull(bytes, nullptr, 10) : kDefaultMemory;
-}
+uint64_t device_memory() { return bytes_of_environment("BACKPLANE_UNKIND_MEMORY", kDefaultMemory); }
 
 void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   host_ = registrar.host();
