@@ -1,6 +1,10 @@
 # The verbs of ./dev that run tests, which reads this file for them: what runs, where, and under which sanitizer.
 
+source "$root/tests/conformance.sh"
+
+# What the thread sanitizer is for: tests of C++ whose names match, and files of tests/python.
 threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rain'
+threaded_python=(threads autograd_threads streams waiting errors_follow_data lifetimes capture)
 
 # An allocation beyond the address sanitizer's limit fails, as one that the machine has no memory for.
 sanitizer_environment() {
@@ -13,9 +17,13 @@ sanitizer_environment() {
 # An interpreter leaks by design, so leaks are looked for in the C++ tests alone. Freed memory is held back for less
 # than the warm-up of test_leaks.py allocates, so that what it measures has settled.
 sanitizer_preload() {
-  [ "$preset" = asan ] || return 0
-  python_environment=("LD_PRELOAD=$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)"
-    "ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64:${ASAN_OPTIONS:-}")
+  local library
+  case $preset in
+    asan) library=libasan.so python_environment=("ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64:${ASAN_OPTIONS:-}") ;;
+    tsan) library=libtsan.so python_environment=("TSAN_OPTIONS=ignore_noninstrumented_modules=1:${TSAN_OPTIONS:-}") ;;
+    *) return 0 ;;
+  esac
+  python_environment+=("LD_PRELOAD=$(g++ -print-file-name=$library) $(g++ -print-file-name=libstdc++.so)")
 }
 
 # ctest_in FOLDER NAME ARG...
@@ -54,9 +62,15 @@ pytest_shared() {
   return $status
 }
 
+# In one process: what the sanitizer has seen is its exit status.
+threaded_python_tests() { # OPTION...
+  local files=("${threaded_python[@]/%/.py}")
+  pytest_in python "${files[@]/#/tests/python/test_}" "$@"
+}
+
 python_tests() { # OPTION...
   local status=0
-  [ "$preset" != tsan ] || return 0
+  [ "$preset" != tsan ] || { threaded_python_tests "$@"; return; }
   pytest_shared python tests/python "$@" || status=1
   pytest_in example plugins/example "$@" || status=1
   return $status
@@ -75,33 +89,6 @@ sdk_tests() {
   has ccache && python_environment+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
   python_environment+=("BACKPLANE_EMULATED_DRIVER=$root/build/$preset/emulated_driver")
   pytest_in sdk tests/sdk -s
-}
-
-# Is a driver registered with OpenCL's loader?
-has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
-
-# Every mode of the kit, on each device of this tree that runs anywhere, and on OpenCL where there is a driver. The tables
-# are kept with the results.
-whole_conformance() {
-  local device mode words status=0 devices=(cpu sim simh)
-  if has_opencl; then
-    build_project opencl && devices+=(opencl) || status=1
-  else
-    say "conformance: no OpenCL driver (Debian: pocl-opencl-icd): plugins/opencl is left out"
-  fi
-  for device in "${devices[@]}"; do
-    case $device in
-      cpu) words=() ;;
-      opencl) words=(--plugin "$root/build/$preset/opencl/lib/backplane/plugins/opencl.so") ;;
-      *) words=(--plugin "$BACKPLANE_EXAMPLE_PLUGINS/simulator.so") ;;
-    esac
-    for mode in test grad support stress async; do
-      run backplane conformance --device "$device" --mode "$mode" "${words[@]}" >"$results/conformance-$device-$mode.txt" ||
-        { status=1; grep -B 1 '^  FAIL' "$results/conformance-$device-$mode.txt" | head -n 60 >&2; }
-      tail -n 1 "$results/conformance-$device-$mode.txt" >&2
-    done
-  done
-  return $status
 }
 
 # Compiles tests/cuda/nvidia against NVIDIA's headers, and runs it on NVIDIA's libraries.
@@ -176,47 +163,19 @@ cuda_on_the_emulator() {
   python_environment+=("LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1)
   pytest_in cuda-libraries tests/python/test_cuda_{products,convolution,linalg}.py || status=1
   for ops in 'matmul*' '*linear*' addmm 'conv2d*' '*fft*' cholesky 'solve*' inv '*det' 'qr*' 'svd*' 'eig*h' pinv; do # what NVIDIA's libraries compute, on their stand-ins
-    run env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --op "$ops" \
-      >"$results/conformance-cuda-libraries.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-libraries.txt" | head -n 60 >&2; }
-    tail -n 1 "$results/conformance-cuda-libraries.txt" >&2
+    kept_conformance cuda-libraries env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 \
+      backplane conformance --device cuda --op "$ops" || status=1
   done
   for mode in test grad stress async; do
-    run env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 backplane conformance --device cuda --mode "$mode" \
-      >"$results/conformance-cuda-$mode.txt" || { status=1; grep -B 1 '^  FAIL' "$results/conformance-cuda-$mode.txt" | head -n 60 >&2; }
-    tail -n 1 "$results/conformance-cuda-$mode.txt" >&2
+    kept_conformance "cuda-$mode" env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 \
+      backplane conformance --device cuda --mode "$mode" || status=1
   done
   return $status
 }
 
-# vulkan_validated MODE OPS: the kit under the validation layer with synchronisation validation, which may say nothing.
-# VkSemaphore-state-timeout is no word on the backend: the layer gave up waiting for itself, and adds that this is a bug
-# of its own (KhronosGroup/Vulkan-ValidationLayers, issues 4968 and 5928).
-vulkan_validated() {
-  local said status=0 log=$results/conformance-vulkan.txt
-  run env VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation \
-    VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT \
-    backplane conformance --device vulkan --mode "$1" --op "$2" >"$log" 2>&1 || { status=1; grep -B 1 '^  FAIL' "$log" | head -n 60 >&2; }
-  said=$(grep -E 'VUID|UNASSIGNED|SYNC-HAZARD' "$log" | grep -v 'UNASSIGNED-VkSemaphore-state-timeout')
-  [ -z "$said" ] || { head -n 5 <<<"$said" >&2; status=1; }
-  tail -n 1 "$log" >&2
-  return $status
-}
-
-# The Vulkan backend on the drivers of this machine: every mode of the kit that judges. The layer keeps what it sees, 14 GiB
-# before it has seen all ops, so those go in groups by their first letter; the last one is of the rest.
-vulkan_whole() {
-  local ops status=0
-  for ops in '(device)' '[ab]*' 'c*' '[d-f]*' '[g-k]*' 'l*' '[mn]*' '[o-q]*' 'r*' 's*' '[!a-s]*'; do
-    vulkan_validated test "$ops" || status=1
-  done
-  vulkan_validated grad '*' || status=1
-  vulkan_validated stress '*' || status=1
-  return $status
-}
-
-# What runs: everything; under the thread sanitizer the C++ tests whose names match threaded_cpp.
+# What runs: everything; under the thread sanitizer threaded_cpp and threaded_python.
 tests_of_preset() {
-  local filter=$1 broken=0 cpp=() folder
+  local filter=${1:-} broken=0 cpp=() folder
   sanitizer_preload
   [ "$preset" != tsan ] || cpp=(-R "$threaded_cpp")
   case $filter in
@@ -242,6 +201,9 @@ tests_of_preset() {
       cpp_tests -R conformance || broken=1
       pytest_shared python tests/python/conformance || broken=1
       whole_conformance || broken=1 ;;
+    async)
+      pytest_in async tests/python/conformance/test_async.py || broken=1
+      async_conformance "${@:2}" || broken=1 ;;
     unload) # 10,000 reloads while other threads call; the figures
       cpp_tests -R '[Uu]nload' || broken=1
       run env "BACKPLANE_UNLOAD_CYCLES=${BACKPLANE_UNLOAD_CYCLES:-10000}" "$root/build/$preset/bin/test_loader" \
@@ -271,15 +233,15 @@ tests_of_preset() {
   return $broken
 }
 
-test_all() {
-  local filter=${1:-} broken=()
+test_all() { # [FILTER [ARG...]]
+  local broken=()
   results=$root/build/$preset/results
   build
   build_example
   rm -rf "$results" && mkdir -p "$results"
   environment
   sanitizer_environment
-  tests_of_preset "$filter" || broken=(--broken "$preset")
+  tests_of_preset "$@" || broken=(--broken "$preset")
   python3 "$root/tests/count_results.py" "${broken[@]}" "$results"/*.xml
 }
 
