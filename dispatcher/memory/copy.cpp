@@ -48,9 +48,14 @@ template <class F>
 bp_status call_unlocked(Stream& stream, const char* op, F call) {
   const CallGuard guard;
   check_present(*stream.device);
-  const BusyStream busy(stream);
-  const TimedCall timed(*stream.device, op);
-  return call();
+  bp_status status;
+  {
+    const BusyStream busy(stream);
+    const TimedCall timed(*stream.device, op);
+    status = call();
+  }
+  if (status == BP_ERROR_DEVICE_LOST) check_present(*stream.device);  // the first cause, where it is known
+  return status;
 }
 
 // What is written in part is read for the rest.

@@ -191,7 +191,7 @@ HANGING = """
 import backplane as bp
 bp.load_plugin({plugin!r})
 device = bp.device("unkind")
-device.set_wait_timeout(0.5)
+device.set_wait_timeout(1.0)
 def result():
     return (bp.ones(4, device=device) + 1).numpy().sum()
 try:
@@ -199,6 +199,7 @@ try:
 except bp.DeviceLostError as error:
     print(error)
 device.reset()
+device.set_wait_timeout(None)
 assert result() == 8
 """
 
@@ -208,11 +209,11 @@ def test_whichever_piece_of_work_hangs_its_reader_raises_also_a_copy_that_hangs_
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
     program = [sys.executable, "-c", HANGING.format(plugin=str(UNKIND))]
     runs = [subprocess.Popen(program, env=os.environ | {"BACKPLANE_UNKIND": f"hang={number}"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True) for number in range(6)]
+                             text=True) for number in range(5)]  # the last one is the copy to the host
     said = []
     for one in runs:
         out, err = one.communicate(timeout=60)
         assert one.returncode == 0 and "unkind:" not in err, out + err
         said.append(out)
-    assert all("has not ended within 0.5 s" in text for text in said[:2]), said
-    assert any("copy_to_host has not ended" in text for text in said), said
+    assert all("has not ended within 1.0 s" in text for text in said), said
+    assert "copy_to_host has not ended" in said[-1], said
