@@ -107,7 +107,7 @@ def backends(short, cuda_driver):
     else:
         yield "acmevk", "vulkan", lint_alone, {}
     if not (wgpu := importlib.util.find_spec("wgpu")):
-        left_out("WebGPU", "package wgpu in this Python (pip install wgpu; it needs Python 3.11)")
+        left_out("WebGPU", "package wgpu in this Python (pip install wgpu)")
     elif not vulkan_drivers():
         left_out("WebGPU", "driver of Vulkan here (Debian: mesa-vulkan-drivers)")
     else:

@@ -94,7 +94,7 @@ def _needed(declarations, text):
 
 @pytest.fixture(scope="module")
 def device():
-    return Device(pytest.importorskip("wgpu", reason="no Python package wgpu (it needs Python 3.11)"))
+    return Device(pytest.importorskip("wgpu", reason="no Python package wgpu"))
 
 
 @pytest.fixture(scope="module")
