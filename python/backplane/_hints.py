@@ -285,6 +285,13 @@ def no_attribute(module, name):
     return AttributeError(f"module '{module.__name__}' has no attribute '{name}'{hint}", name=name, obj=module)
 
 
+def named_hint(places, name):
+    """What to write for a name of NumPy or PyTorch that backplane.compat does not have; places: the modules in which it stands."""
+    part = "".join(f".{place}" for place in places)
+    hint = _hint(part, name)
+    return f"{hint}, of backplane itself" if hint and not hint.startswith("; use numpy") else hint
+
+
 def _hint(part, name):
     hint = dict(rows(_TEXTS.get(part, ""))).get(name)
     if hint:

@@ -1,0 +1,181 @@
+"""NumPy's dtypes and their kinds, grids and slices by brackets, its settings of floating-point errors, and its files, which NumPy itself reads."""
+
+from __future__ import annotations
+
+from .. import _core
+from .._creation_functions import meshgrid
+from .._data_type_functions import DTYPES
+from .._joining_functions import concatenate
+from .._manipulation_functions import atleast_1d
+from .._ops import NAMESPACE, ops
+from ._calls import float64
+
+op = getattr(ops, NAMESPACE)
+
+
+class _DtypeClass(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, _core.DType)
+
+
+class dtype(metaclass=_DtypeClass):
+    """numpy.dtype: a dtype of its name, of NumPy's codes, or of Python's types."""
+
+    def __new__(cls, dtype=None):
+        return _core.float64 if dtype is None else _core.as_dtype(dtype, "dtype")
+
+
+class Kind:
+    """One of NumPy's abstract dtypes, for issubdtype."""
+
+    def __init__(self, name, *kinds):
+        self.name, self.kinds = name, kinds
+
+    def __repr__(self):
+        return f"<kind of dtypes {self.name}>"
+
+
+signedinteger = Kind("signedinteger", "signed integer")
+unsignedinteger = Kind("unsignedinteger", "unsigned integer")
+integer = Kind("integer", "signed integer", "unsigned integer")
+floating = Kind("floating", "real floating")
+complexfloating = Kind("complexfloating", "complex floating")
+inexact = Kind("inexact", "real floating", "complex floating")
+number = Kind("number", *integer.kinds, *inexact.kinds)
+generic = Kind("generic", "bool", *number.kinds)
+
+
+def issubdtype(arg1, arg2):
+    """Is a dtype of a kind, or another dtype?"""
+    first = arg1.kinds if isinstance(arg1, Kind) else (_core.as_dtype(arg1, "issubdtype").kind,)
+    if isinstance(arg2, Kind):
+        return set(first) <= set(arg2.kinds)
+    return not isinstance(arg1, Kind) and _core.as_dtype(arg1, "issubdtype") is _core.as_dtype(arg2, "issubdtype")
+
+
+def iterable(y):
+    """Can one loop over it?"""
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True
+
+
+class Grid:
+    """mgrid and ogrid: coordinates by slices; an imaginary step is a number of points."""
+
+    def __init__(self, sparse):
+        self._sparse = sparse
+
+    def __getitem__(self, key):
+        if not isinstance(key, tuple):
+            return _steps(key)
+        rows = meshgrid(*map(_steps, key), indexing="ij", sparse=self._sparse)
+        return rows if self._sparse else op.stack(rows)
+
+
+def _steps(part):
+    start = 0 if part.start is None else part.start
+    if isinstance(part.step, complex):
+        return op.linspace(start, part.stop, int(abs(part.step)), dtype=_core.float64)
+    step = 1 if part.step is None else part.step
+    is_float = any(isinstance(value, float) for value in (start, part.stop, step))
+    return op.arange(start, part.stop, step, dtype=_core.float64 if is_float else _core.int64)
+
+
+class Joined:
+    """r_ and c_: slices, numbers and arrays joined, along the first axis, or vectors as columns."""
+
+    def __init__(self, axis):
+        self._axis = axis
+
+    def __getitem__(self, key):
+        with float64:
+            return self._joined(key if isinstance(key, tuple) else (key,))
+
+    def _joined(self, parts):
+        if any(isinstance(part, str) for part in parts):
+            raise _core.ArgumentTypeError("r_: found a text, expected slices, numbers and arrays; use concatenate with axis=")
+        arrays = [_steps(part) if isinstance(part, slice) else atleast_1d(_core.asarray(part)) for part in parts]
+        if self._axis < 0:
+            arrays = [op.expand_dims(x, 1) if x.ndim == 1 else x for x in arrays]
+        return concatenate(arrays, axis=self._axis)
+
+
+class _Index:
+    """s_ and index_exp: the index itself."""
+
+    def __init__(self, is_tuple):
+        self._is_tuple = is_tuple
+
+    def __getitem__(self, key):
+        return (key,) if self._is_tuple and not isinstance(key, tuple) else key
+
+
+s_, index_exp = _Index(False), _Index(True)
+
+_QUIET = ("ignore", "warn", None)
+
+
+def floating_point_errors(all, divide, over, under, invalid):
+    """seterr and geterr: no floating-point error is reported, so 'raise', 'call' and 'print' are refused."""
+    for value in (all, divide, over, under, invalid):
+        if value not in _QUIET:
+            raise _core.ArgumentValueError(f"seterr: found {value!r}, expected 'ignore' or 'warn': no floating-point error is reported; look for isnan and isinf")
+    return dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
+
+
+class errstate:
+    """A block in which floating-point errors are ignored, as they always are."""
+
+    def __init__(self, *, call=None, all=None, divide=None, over=None, under=None, invalid=None):
+        floating_point_errors(all, divide, over, under, invalid)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *failure):
+        return None
+
+
+def array_repr(arr):
+    return repr(_core.asarray(arr))
+
+
+def array_str(arr):
+    return str(_core.asarray(arr))
+
+
+def numpy_dtype(dtype):
+    """The dtype as NumPy spells it."""
+    return "float64" if dtype is None else dtype.name if isinstance(dtype, _core.DType) else dtype
+
+
+def _for_numpy(value):
+    return value.numpy() if isinstance(value, _core.Tensor) else value
+
+
+def _from_numpy(value):
+    import numpy
+
+    if isinstance(value, numpy.ndarray):
+        if value.dtype.name not in DTYPES:
+            raise _core.DtypeError(f"found NumPy's dtype {value.dtype}, expected one of {', '.join(DTYPES)}")
+        return _core.asarray(value)
+    return {name: _from_numpy(value[name]) for name in value.files} if hasattr(value, "files") else value
+
+
+def of_numpy(name, *args, **more):
+    """What NumPy's function gives, as tensors."""
+    import numpy
+
+    more = {word: numpy_dtype(value) if word == "dtype" else value for word, value in more.items()}
+    return _from_numpy(getattr(numpy, name)(*map(_for_numpy, args), **more))
+
+
+def to_numpy_file(name, file, *args, **more):
+    """Writes tensors by NumPy's function."""
+    import numpy
+
+    getattr(numpy, name)(file, *map(_for_numpy, args), **{word: _for_numpy(value) for word, value in more.items()})
