@@ -258,11 +258,12 @@ def normalized_axes(function, axes, ndim, argument="axes"):
     return [normalized_axis(function, axis, ndim, argument) for axis in axes]
 
 
+@takes_words([("dim0", "axes"), ("dim1", "second")])
 @takes_tensor
-def transpose(x: Tensor, axes: Sequence[int] | None = None, *more: int) -> Tensor:
-    """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
-    if more:
-        raise _core.ArgumentTypeError("transpose: found several ints, expected the order of the axes as one sequence; use swapaxes to exchange two axes")
+def transpose(x: Tensor, axes: Any = None, second: int | None = None) -> Tensor:
+    """x with its axes in reverse order, or in the order of axes; a view. transpose(x, 1, 2) exchanges two axes, as PyTorch's does."""
+    if second is not None:
+        return swapaxes(x, axes, second)
     return op.permute_dims(x, list(range(x.ndim))[::-1] if axes is None else axes)
 
 

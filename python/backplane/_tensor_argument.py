@@ -82,30 +82,24 @@ def given_tensor(function, name, value, beside=()):
         raise no_tensor(function, name, value) from None
 
 
-def _with_tensors(function, args, more):
-    """The arguments with tensors for what takes a tensor, or a sequence of them, and is none; None where all are. Refuses by name what cannot be one."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    beside, replaced = [*args, *more.values()], []
+def _further_tensors(function):
+    """The names of the arguments after the first, and those that the annotations let be tensors, but for those whose sequences have a meaning of
+    their own."""
+    names = function.__code__.co_varnames[1 : function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    hints = {name: function.__annotations__.get(name, "").split(" | ") for name in names}
+    return names, {name for name, parts in hints.items() if "Tensor" in parts and not any(part.startswith("Sequence") for part in parts)}
+
+
+def _with_tensors(function, names, tensors, args, more):
+    """The arguments with tensors for the lists and arrays that stand where tensors do, and for numbers that stand where a tensor must."""
+    beside = [*args, *more.values()]
 
     def given(name, value):
-        hint = function.__annotations__.get(name, "")
-        parts = hint.split(" | ")
-        if hint.startswith("Sequence[Tensor]"):
-            elements = value if isinstance(value, (list, tuple)) else [value]
-            made = [given_tensor(function.__name__, name, element, elements) for element in elements]
-            same = all(new is old for new, old in zip(made, elements))
-        elif "Tensor" in parts or "Operand" in parts:
-            same = isinstance(value, _core.Tensor) or (value is None and "None" in parts) or type(value).__name__ in parts
-            made = value if same else given_tensor(function.__name__, name, value, beside)
-        else:
+        if name not in tensors or value is None or isinstance(value, _core.Tensor) or type(value).__name__ in function.__annotations__[name].split(" | "):
             return value
-        if not same:
-            replaced.append(name)
-        return value if same else made
+        return given_tensor(function.__name__, name, value, beside)
 
-    args = [*map(given, names, args), *args[len(names) :]]
-    more = {name: given(name, value) for name, value in more.items()}
-    return (args, more) if replaced else None
+    return [args[0], *map(given, names, args[1:]), *args[1 + len(names) :]], {name: given(name, value) for name, value in more.items()}
 
 
 def _is_word(text, name):
@@ -203,6 +197,7 @@ def takes_tensor(function: Function) -> Function:
     """
     name = next(iter(function.__code__.co_varnames))
     words, own = _operand_words(function)
+    names, tensors = _further_tensors(function)
 
     @wraps(function)
     def checked(*args, **more):
@@ -212,16 +207,13 @@ def takes_tensor(function: Function) -> Function:
             args = (more.pop(name),)
         if args and not isinstance(args[0], _core.Tensor):
             args = (given_tensor(function.__name__, name, args[0], args[1:]), *args[1:])
+        if tensors and args:
+            args, more = _with_tensors(function, names, tensors, args, more)
         try:
             return function(*args, **more)
-        except AttributeError:  # of a list or an array among further arguments, as a rule: looked for once one has failed
-            given = _with_tensors(function, args, more)
-            if given is None:
-                raise
         except _core.BackplaneError as error:
             name_function(error, function.__name__)
             raise
-        return checked(*given[0], **given[1])
 
     return checked
 

@@ -1,6 +1,6 @@
 """Methods of Tensor under NumPy's and PyTorch's names that neither an op nor a function of the package has: casts, fillings.
 
-Names whose meaning differs between the two are refused with both spellings: repeat, split, and x.transpose(0, 1).
+Calls whose meaning differs between the two are refused with both spellings: repeat, split without dim=, x.transpose(0, 1) of a matrix.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from . import _core
 from ._elementwise_functions import round
 from ._grad import no_grad
-from ._manipulation_functions import reshape
+from ._joining_functions import split
+from ._manipulation_functions import normalized_axis, reshape, swapaxes
 from ._members import extend
 from ._ops import NAMESPACE, ops
 from ._tensor_argument import name_function, require_real, require_tensor
@@ -33,13 +34,24 @@ def _cast(name: str) -> Callable[[Tensor], Tensor]:
     return cast
 
 
-def _transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
-    """x with its axes in reverse order, or in the order of axes; a view. Two ints are refused: NumPy and PyTorch read them differently."""
+def _transpose(x: Tensor, *axes: int | Sequence[int] | None, dim0: int | None = None, dim1: int | None = None) -> Tensor:
+    """x with its axes in reverse order, or in the order of axes; a view. Two ints are PyTorch's two axes to exchange.
+
+    Of a matrix, where NumPy takes them for the order of both axes, they are refused unless both mean the same.
+    """
+    if dim0 is not None or dim1 is not None:
+        axes = (*axes, *(dim for dim in (dim0, dim1) if dim is not None))
+        if len(axes) != 2:
+            raise _core.ArgumentTypeError(f"transpose: found {len(axes)} axes beside dim0 or dim1, expected two to exchange")
+        return swapaxes(x, *axes)
     if len(axes) == 2:
-        raise _core.ArgumentTypeError(
-            "transpose: found two ints, which NumPy takes for the order of the axes and PyTorch for two axes to exchange; "
-            "use permute_dims or swapaxes"
-        )
+        first, second = (normalized_axis("transpose", axis, x.ndim) for axis in axes)
+        if x.ndim == 2 and (first, second) != (1, 0):
+            raise _core.ArgumentTypeError(
+                "transpose: found two ints for a matrix, which NumPy takes for the order of the axes and PyTorch for two axes to exchange; "
+                "use permute_dims or swapaxes"
+            )
+        return swapaxes(x, first, second)
     if len(axes) == 1 and axes[0] is None:
         axes = ()
     return op.permute_dims(x, *axes) if axes else op.permute_dims(x, list(range(x.ndim))[::-1])
@@ -158,6 +170,16 @@ def _sort(x: Tensor, /, *args: object, **more: object) -> Any:
             "for NumPy's, which sorts x itself, x.sort(dim=-1) for PyTorch's pair of values and indices"
         )
     return op.sort(x, *args, **more)
+
+
+def _split(x: Tensor, /, *sizes: int | Sequence[int], dim: int | None = None, split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """PyTorch's pieces along dim: of so many elements, the last of what is left, or of the sizes that are listed; views. Without dim= refused."""
+    given = [*sizes, *([] if split_size is None else [split_size])]
+    if dim is None or len(given) != 1:
+        raise _core.ArgumentTypeError(
+            "split: NumPy and PyTorch mean different things by it; use backplane.split(x, sections) for NumPy's, x.split(size, dim=0) for PyTorch's"
+        )
+    return tuple(split(x, given[0], dim=dim))
 
 
 def _new(x, shape, value, dtype, device, requires_grad=False):
@@ -310,7 +332,7 @@ class TensorMembers:
     reshape_as = _reshape_as
     short = _cast("int16")
     sort = _sort
-    split = _refused("split", "backplane.split(x, sections)", "backplane.split(x, size, dim=0)")
+    split = _split
     stride = _stride
     tobytes = _tobytes
     transpose = _transpose

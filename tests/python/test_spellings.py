@@ -130,7 +130,7 @@ def test_gradients_pass_through_tensors_for_numbers():
 @pytest.mark.parametrize("name, numpys, pytorchs", [("repeat", "backplane.repeat", "tile"), ("split", "backplane.split", "dim=0"), ("transpose", "permute_dims", "swapaxes")])
 def test_names_of_two_meanings_say_both(name, numpys, pytorchs):
     with pytest.raises(TypeError, match=f"{name}: .*NumPy.*PyTorch") as raised:
-        getattr(T, name)(1, 2)
+        getattr(T[0], name)(0, 1)
     assert numpys in str(raised.value) and pytorchs in str(raised.value)
 
 
@@ -231,3 +231,46 @@ def test_a_quotient_in_place_is_recorded():
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_calls_that_only_one_library_has_work():
+    """x.split(n, dim=...) is PyTorch's alone; two ints exchange axes where NumPy's order would need as many as x has."""
+    for found, expected in (
+        (T.split(2, dim=-1), [A[..., :2], A[..., 2:]]),
+        (T.split([1, 3], dim=2), [A[..., :1], A[..., 1:]]),
+        (T.split(split_size=2, dim=1), [A[:, :2], A[:, 2:]]),
+        (T.transpose(1, 2), A.swapaxes(1, 2)),
+        (T.transpose(-1, 0), A.swapaxes(-1, 0)),
+        (T.transpose(dim0=0, dim1=1), A.swapaxes(0, 1)),
+        (T[0].transpose(1, 0), A[0].T),
+        (T[0].transpose(dim0=0, dim1=1), A[0].T),
+        (bp.transpose(T, 0, 2), A.swapaxes(0, 2)),
+        (bp.transpose(T[0], 0, 1), A[0].T),
+    ):
+        same(found, expected)
+    assert isinstance(T.split(2, dim=0), tuple)
+    for call in (lambda: T.split(2), lambda: T[0].transpose(0, 1), lambda: T[0].transpose(-2, -1)):
+        with pytest.raises(bp.ArgumentTypeError, match="NumPy .*PyTorch"):
+            call()
+    with pytest.raises(bp.OutOfRangeError):
+        T.transpose(1, 3)
+
+
+def test_lists_stand_for_further_tensors_by_annotation_before_the_call():
+    """What a function takes is known before it runs: it runs once, and an AttributeError of its own stays one."""
+    from backplane._tensor_argument import takes_tensor
+
+    calls = []
+
+    @takes_tensor
+    def weighed(x: "Tensor", weights: "Tensor | None" = None, factors: "Sequence[float] | Tensor" = ()):
+        calls.append((weights, factors))
+        return x.no_such_name if weights is None else x * weights
+
+    same(weighed(T[0, 0], [1.0, 2.0, 3.0, 4.0]), A[0, 0] * [1, 2, 3, 4])
+    assert isinstance(calls[0][0], bp.Tensor) and len(calls) == 1
+    weighed(T[0, 0], weights=[1.0] * 4, factors=[3])
+    assert calls[1][1] == [3] and calls[1][0].dtype is bp.float64
+    with pytest.raises(AttributeError, match="no_such_name"):
+        weighed([1.0, 2.0], factors=[1.0])
+    assert len(calls) == 3
