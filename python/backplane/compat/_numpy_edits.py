@@ -9,6 +9,8 @@ from .._searching_functions import true_places
 
 op = getattr(ops, NAMESPACE)
 
+__all__ = ["choose", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask", "resize"]
+
 
 def _changed(function, x):
     if not isinstance(x, _core.Tensor):

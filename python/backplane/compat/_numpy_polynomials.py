@@ -11,6 +11,8 @@ from .._searching_functions import nonzero
 
 op = getattr(ops, NAMESPACE)
 
+__all__ = ["poly", "polyder", "polyfit", "polyint", "polynomial_sum", "roots"]
+
 
 def _coefficients(p):
     return atleast_1d(_core.asarray(p))

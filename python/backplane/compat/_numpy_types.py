@@ -12,6 +12,11 @@ from ._calls import float64
 
 op = getattr(ops, NAMESPACE)
 
+__all__ = [
+    "Grid", "Joined", "array_repr", "array_str", "complexfloating", "dtype", "errstate", "floating", "floating_point_errors", "generic", "index_exp",
+    "inexact", "integer", "issubdtype", "iterable", "number", "numpy_dtype", "of_numpy", "s_", "signedinteger", "to_numpy_file", "unsignedinteger",
+]  # fmt: skip
+
 
 class _DtypeClass(type):
     def __instancecheck__(cls, value):

@@ -84,55 +84,7 @@ Forms& other_forms() {
   return *forms;
 }
 
-// The kinds of first operands for which another form answers, before the op runs.
-enum FormKind : uint8_t { kBool = 1, kInteger = 2, kComplex = 4, kNumber = 8, kNoAxis = 16 };
-constexpr std::pair<std::string_view, FormKind> kFormKinds[] = {
-    {"bool", kBool}, {"integer", kInteger}, {"complex", kComplex}, {"number", kNumber}, {"no_axis", kNoAxis}};
-
-std::map<std::string, uint8_t, std::less<>>& form_kinds() {
-  static auto* kinds = new std::map<std::string, uint8_t, std::less<>>;
-  return *kinds;
-}
-
-uint8_t kind_of(bp_dtype dtype) noexcept {
-  switch (dtype) {
-    case BP_BOOL:
-      return kBool;
-    case BP_COMPLEX64:
-    case BP_COMPLEX128:
-      return kComplex;
-    case BP_INT8:
-    case BP_INT16:
-    case BP_INT32:
-    case BP_INT64:
-    case BP_UINT8:
-    case BP_UINT16:
-    case BP_UINT32:
-    case BP_UINT64:
-      return kInteger;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
-
-PyObject* set_form_kinds(PyObject*, PyObject* kinds) {
-  return guarded([&]() -> PyObject* {
-    PyObject *kind = nullptr, *names = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(kinds, &at, &kind, &names);) {
-      const auto* known = std::find_if(std::begin(kFormKinds), std::end(kFormKinds), [&](const auto& row) {
-        return PyUnicode_CompareWithASCIIString(kind, row.first.data()) == 0;
-      });
-      if (known == std::end(kFormKinds)) return raise(BP_ERROR_VALUE, "set_form_kinds: found an unknown kind %R", kind);
-      PyRef list = PyRef::steal(PySequence_Fast(names, "set_form_kinds: expected lists of full names"));
-      for (Py_ssize_t i = 0; list && i < PySequence_Fast_GET_SIZE(list.get()); ++i)
-        form_kinds()[PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list.get(), i))] |= known->second;
-      if (!list) return nullptr;
-    }
-    Py_RETURN_NONE;
-  });
-}
 
 PyObject* set_dim_form(PyObject*, PyObject* args) { return dim_forms().set(args); }
 PyObject* set_other_form(PyObject*, PyObject* args) { return other_forms().set(args); }
@@ -167,10 +119,6 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
-  if (variant == Variant::Functional) {
-    const auto kinds = form_kinds().find(std::string_view(def_->name));
-    if (kinds != form_kinds().end()) form_kinds_ = kinds->second;
-  }
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
@@ -178,19 +126,6 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     ends_in_axes_ = last.type == BP_TYPE_AXES;
     gathers_ints_ = last.type == BP_TYPE_SHAPE || ends_in_axes_;
   }
-}
-
-bool OpSignature::has_form_kind(PyObject* const* given, const bp_value* values) const noexcept {
-  if (values[0].tag != BP_TAG_TENSOR) return false;
-  if (form_kinds_ & kind_of(values[0].u.t->dtype)) return true;
-  if (!(form_kinds_ & (kNumber | kNoAxis))) return false;
-  bool names_axis = false;
-  for (int32_t i = 1; i < count(); ++i) {
-    const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
-    names_axis |= (spec.type == BP_TYPE_AXIS || spec.type == BP_TYPE_AXES) && given[i] && given[i] != Py_None;
-  }
-  const int32_t ndim = values[0].u.t->ndim;
-  return ((form_kinds_ & kNumber) && ndim == 0 && names_axis) || ((form_kinds_ & kNoAxis) && ndim > 1 && !names_axis);
 }
 
 const char* OpSignature::result_name(int32_t result) const noexcept {

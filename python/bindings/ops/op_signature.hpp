@@ -40,10 +40,6 @@ class OpSignature {
   PyObject* dim_form() const;
   // What answers a call whose arguments the entry does not take as they are (borrowed); nullptr: nothing.
   PyObject* other_form() const;
-  // Does another form answer for the kind of the first operand, which the entry refuses? Known before the op runs.
-  bool is_for_other_form(PyObject* const* given, const bp_value* values) const noexcept {
-    return form_kinds_ != 0 && has_form_kind(given, values);
-  }
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -69,7 +65,6 @@ class OpSignature {
   PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
   bool reserve(PyObject* const* given, CallArguments& arguments) const;
   bool raise_unknown(PyObject* keyword) const;
-  bool has_form_kind(PyObject* const* given, const bp_value* values) const noexcept;
 
   OpHandle op_;
   std::shared_ptr<const bp_op_def> def_;
@@ -82,7 +77,6 @@ class OpSignature {
   bool makes_view_ = false;
   bool gathers_ints_ = false;
   bool ends_in_axes_ = false;
-  uint8_t form_kinds_ = 0;  // a bit per FormKind
   // Once they were looked for.
   mutable std::optional<PyObject*> dim_form_;
   mutable std::optional<PyObject*> other_form_;
@@ -92,9 +86,6 @@ class OpSignature {
 PyObject* set_dim_form(PyObject*, PyObject* args);
 // set_other_form(full_name, name, function): likewise of other_form(). The function may return NotImplemented.
 PyObject* set_other_form(PyObject*, PyObject* args);
-// set_form_kinds(kinds): {kind of first operands: names of ops in our namespace whose other form answers for it}. The
-// kinds are bool, integer, complex, number (no axes, where the call names one) and no_axis (several axes, none named).
-PyObject* set_form_kinds(PyObject*, PyObject* kinds);
 // Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
 bool spells_dim(PyObject* keywords) noexcept;
 

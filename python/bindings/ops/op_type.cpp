@@ -153,8 +153,7 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return run_functional(self, signature, stated.values(), stated.count(), out);
 }
 
-// For arguments that do not match the entry's signature, before anything runs: what another form answers, or the error of
-// the match, which is set.
+// After a call that was refused: what answers it instead, or its error, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
@@ -172,13 +171,6 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return result;
 }
 
-// For an operand of a kind that the entry refuses, before anything runs: what another form answers, or NotImplemented.
-[[gnu::cold, gnu::noinline]] PyObject* run_form_of_kind(const OpSignature& signature, PyObject* const* args,
-                                                        size_t n_positional, PyObject* keywords) {
-  PyObject* form = signature.other_form();
-  return form ? PyObject_Vectorcall(form, args, n_positional, keywords) : Py_NewRef(Py_NotImplemented);
-}
-
 PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const OpSignature& signature = *signature_of(self);
   CallArguments arguments(signature.count());
@@ -194,12 +186,10 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
   if (self->variant == Variant::Functional) {
-    if (signature.is_for_other_form(given, arguments.values())) [[unlikely]] {
-      PyRef answered = PyRef::steal(run_form_of_kind(signature, args, n_positional, keywords));
-      if (answered.get() != Py_NotImplemented) return answered.release();
-    }
     PyObject* result = is_core_default() ? run_functional(self, signature, arguments.values(), count, out)
                                          : run_with_default(self, signature, arguments.values(), count, out);
+    if (!result && (is_pending(BP_ERROR_DTYPE) || is_pending(BP_ERROR_INDEX))) [[unlikely]]
+      return run_other_form(signature, args, n_positional, keywords);
     // A trace runs no kernel, so its refusal is of the op itself.
     if (!result && is_pending(BP_ERROR_NOT_IMPLEMENTED) && every_call_taken() && lacks_shape_rule(self->op))
         [[unlikely]]

@@ -1,0 +1,38 @@
+"""No code repeats a call after an error: a form is chosen before anything runs, so that a random number is drawn once and an error stays what it was.
+
+In Python, the handler of a `try` (and what follows in the same body) does not call again what the `try` called with the same starred arguments.
+"""
+
+import ast
+
+import source_tree
+
+PYTHON = [name for name in source_tree.tracked_files() if name.startswith("python/backplane/") and name.endswith(".py")]
+
+
+def forwarded(node):
+    """What calls under the node hand on all of their caller's arguments to: f(*args, **more)."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    starred = [one for one in calls if any(isinstance(arg, ast.Starred) for arg in one.args) and any(word.arg is None for word in one.keywords)]
+    return {ast.unparse(one.func) for one in starred}
+
+
+def repeated(tree):
+    """(line, function) of each call that is made again after one like it has failed; a function that calls itself repeats its call too."""
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for statement in (node for node in ast.walk(function) if isinstance(node, ast.Try)):
+            first = set().union(*map(forwarded, statement.body)) if statement.body else set()
+            after = [*statement.handlers, *(one for one in function.body if one.lineno > statement.lineno)]
+            again = set().union(*map(forwarded, after)) & (first | {function.name}) if after else set()
+            yield from ((statement.lineno, name) for name in sorted(again) if first)
+
+
+def test_no_python_code_repeats_a_call():
+    found = [f"{name}:{line}: {call}" for name in PYTHON for line, call in repeated(ast.parse((source_tree.ROOT / name).read_text(encoding="utf-8")))]
+    assert found == []
+
+
+def test_the_law_sees_what_it_forbids():
+    again = "def f(*args, **more):\n try:\n  return g(*args, **more)\n except AttributeError:\n  pass\n return {}(*args, **more)\n"
+    assert list(repeated(ast.parse(again.format("g")))) == [(2, "g")] and list(repeated(ast.parse(again.format("f")))) == [(2, "f")]
+    assert list(repeated(ast.parse(again.format("h")))) == []
