@@ -65,7 +65,7 @@ def share_modules(module: str, names: Sequence[str]) -> None:
 
 def describe(function: Callable[..., Any], name: str, home: Any) -> None:
     """Gives a generated function the documentation of Backplane's function of its name."""
-    own = getattr(home, name, None)
+    own = vars(home).get(name)
     text = getattr(own, "__doc__", None)
     if text and callable(own):
         function.__doc__ = text.partition("\n\n")[0]
