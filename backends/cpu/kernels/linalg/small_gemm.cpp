@@ -250,7 +250,7 @@ bool pays_thin(const SmallProduct<T>& p, bool by_rows) {
   const int64_t most_rows = p.k <= 512 && !(sizeof(T) == 4 && has_dnn_sgemm()) ? 32 : 16;
   return p.b_row == 1 && p.a_col == 1 && p.k >= kDotLength && p.m <= most_rows;
 }
-// Measured against OpenBLAS 0.3.21, whose kernels for AVX-512 have small products too: docs/dev/decisions.md.
+// Measured against OpenBLAS 0.3.21, which has AVX-512 kernels for small products: docs/dev/decisions/cpu-tuning.md.
 template <class T>
 bool pays(const SmallProduct<T>& p) {
   constexpr int64_t kMostWork = sizeof(T) == 4 ? 65536 : 16384, kLeastWorkOfThin = int64_t{1} << 20;
