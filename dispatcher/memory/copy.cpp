@@ -31,13 +31,16 @@ Stream& wait_for_write(Device& device, const bp_storage& storage) {
   return stream;
 }
 
-// The copy comes behind all that is on the stream, which has a deadline of its own.
+// The copy comes behind all that is on the stream, which has a deadline of its own. So has a wait for another stream,
+// which ends with a ticket behind it.
 void wait_for_all(Stream& stream) {
   uint64_t last;
   {
     std::lock_guard guard(stream.device->lock);
+    if (stream.open) return;
+    if (stream.waits) issue(stream, "wait", nullptr, 0, nullptr, 0);
     last = stream.issued;
-    if (stream.open || stream.completed >= last) return;
+    if (stream.completed >= last) return;
   }
   wait_for(stream, last);
 }

@@ -37,6 +37,11 @@ void mark(Stream& stream, uint64_t ticket, std::shared_ptr<Failure> failure) {
   throw Error(failure->code, failure->text);
 }
 
+bool is_only_a_wait(const Stream& stream, uint64_t ticket) {
+  return std::any_of(stream.unfinished.begin(), stream.unfinished.end(),
+                     [&](const Work& work) { return work.ticket == ticket && work.only_waits; });
+}
+
 std::shared_ptr<Failure> new_failure(const Stream& stream, const bp_deferred_error& error) {
   std::string op = "an earlier op";
   for (const Work& work : stream.unfinished)
@@ -52,18 +57,20 @@ std::shared_ptr<Failure> new_failure(const Stream& stream, const bp_deferred_err
 
 }  // namespace
 
-void collect(Stream& stream) {
+int collect(Stream& stream) {
   Device& device = *stream.device;
   const bp_backend_def& def = device.backend->def;
   constexpr int kMost = 65536;  // of a backend that never ends its list
-  for (int i = 0; i < kMost; ++i) {
+  int i = 0;
+  for (; i < kMost; ++i) {
     bp_deferred_error error{};
     error.header = BP_HEADER(bp_deferred_error);
     {
       CallGuard guard;
       if (def.deferred_error(def.context, device.ordinal, stream.handle, &error) != BP_OK || error.code == BP_OK)
-        return;
+        return i;
     }
+    if (error.code != BP_ERROR_DEVICE_LOST && is_only_a_wait(stream, error.ticket)) continue;
     error.message[sizeof error.message - 1] = 0;
     const std::shared_ptr<Failure> failure = new_failure(stream, error);
     if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, failure->text);
@@ -73,6 +80,7 @@ void collect(Stream& stream) {
       if (error.ticket == 0 ? work.ticket <= stream.completed : work.ticket == error.ticket)
         mark(stream, work.ticket, failure);
   }
+  return i;
 }
 
 namespace {

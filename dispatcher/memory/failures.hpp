@@ -43,13 +43,14 @@ struct Work {
   const char* op;
   std::vector<StorageUse> read;  // writes that it depends on, as far as their outcomes were not known
   std::thread::id to_host = {};  // a copy to memory of the host, which this thread asked for
+  bool only_waits = false;       // for a peer that reads this device's memory: what fails of it is the peer's
 };
 
 // Under the device's lock: what `reads` were written by joins `work`. Throws where one is known to have failed.
 void depend_on(Work& work, const bp_storage& read);
 void depend_on(Work& work, const StorageUse& write);
-// Under the device's lock: takes the errors that the backend has of a stream's work.
-void collect(Stream& stream);
+// Under the device's lock: takes the errors that the backend has of a stream's work. How many there were.
+int collect(Stream& stream);
 // Under the device's lock: the outcomes of what has ended on its streams, as far as they can be known.
 void settle(Device& device);
 // Takes no lock of its caller's: of a piece of work that has ended. nullptr: it has not failed.

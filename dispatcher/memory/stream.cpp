@@ -126,6 +126,7 @@ void order_behind(Stream& stream, const StorageUse& use) {
   if (bp_status status =
           def.stream_wait(def.context, stream.device->ordinal, stream.handle, use.stream->handle, use.ticket))
     throw_device_error(*stream.device, status, "stream_wait");
+  stream.waits = true;
 }
 
 Stream& current_stream(Device& device) {
@@ -233,6 +234,7 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
     return ticket;
   }
   stream.issued = ticket;
+  stream.waits = false;
   stream.unfinished.push_back(std::move(work));
   if (stream.unfinished.size() % kMostUnsettled == 0) {
     for (const auto& each : stream.device->streams) refresh_completed(*each);
@@ -241,21 +243,23 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
   return ticket;
 }
 
-// Under the device's lock, after a wait for `ticket` that gave `status`.
-static void note_waited(Stream& stream, uint64_t ticket, bp_status status) {
+// Under the device's lock, after a wait for `ticket` that gave `status`. The errors that the backend had of the stream.
+static int note_waited(Stream& stream, uint64_t ticket, bp_status status) {
+  int errors = 0;
   Device& device = *stream.device;
   if (stream.retired) check_present(device);  // the device was reset meanwhile
   BP_CHECK(!stream.retired, DEVICE_LOST, "device ", name_of(device),
            ": was reset while this thread waited for its work, which is lost");
   if (status != BP_OK) {
     await_turn(stream);
-    collect(stream);
+    errors = collect(stream);
   }
   note_loss(device, status);
   // What a lost device does with its memory nobody knows: it stays in use until the reset.
-  if (device.state != DeviceState::kReady) return;
+  if (device.state != DeviceState::kReady) return errors;
   stream.completed = std::max(stream.completed, ticket);
   settle(device);
+  return errors;
 }
 
 void wait_for(Stream& stream, uint64_t ticket) {
@@ -278,10 +282,11 @@ void wait_for(Stream& stream, uint64_t ticket) {
   }
   const bp_status status = wait_in_backend(stream, ticket);
   bool outermost = false;
+  int errors = 0;
   {
     std::lock_guard guard(device.lock);
     outermost = device.lock.held_once();
-    note_waited(stream, ticket, status);
+    errors = note_waited(stream, ticket, status);
     if (device.state == DeviceState::kReady) {
       completions.take(stream);
       unneeded = take_unneeded(device);
@@ -290,7 +295,7 @@ void wait_for(Stream& stream, uint64_t ticket) {
   // Which may ask other devices: nobody does that under a device's lock.
   if (outermost && device.state == DeviceState::kReady) finish_copies_to_host(stream, ticket);
   std::lock_guard guard(device.lock);
-  const bool silent = stream.unseen.empty();
+  const bool silent = errors == 0 && stream.unseen.empty();
   throw_unseen(stream);
   check_present(device);
   if (status != BP_OK && silent) throw_device_error(device, status, "wait");

@@ -27,6 +27,7 @@ struct Stream {
   uint64_t open = 0;  // the ticket under which a call records work now; 0: none
   uint64_t flushed = 0;
   uint64_t completed = 0;
+  bool waits = false;             // for another stream, behind its last ticket
   std::atomic<bool> busy{false};  // a call of the backend's that may wait has the stream: see BusyStream
   uint64_t collected = 0;         // errors of the work up to here have been taken from the backend
   // The outcomes of the work up to here are known: it failed where `failures` says so.

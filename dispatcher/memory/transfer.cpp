@@ -33,6 +33,7 @@ void wait_for_peer(Stream& stream, Stream& other, uint64_t ticket) {
           device.backend->extensions.peer->stream_wait(device.backend->def.context, device.ordinal, stream.handle,
                                                        peer.backend->name.c_str(), peer.ordinal, other.handle, ticket))
     throw_device_error(device, status, "stream_wait on a peer");
+  stream.waits = true;
 }
 
 // The locks of two devices, with both streams free. Two locks of one rank, always in the same order.
@@ -94,6 +95,7 @@ void copy_from_peer(Device& to, bp_storage* dst, uint64_t dst_offset, Device& fr
   const uint64_t written = issue(sender, "copy", &src, 1, nullptr, 0);
   flush(sender);
   issue(sender, "copy", &src, 1, nullptr, 0);  // the read's end
+  sender.unfinished.back().only_waits = true;
   wait_for_peer(receiver, sender, written);
   const uint64_t ticket = issue(receiver, "copy", &dst, size < dst->size ? 1 : 0, &dst, 1);
   receiver.unfinished.back().read.push_back({&sender, written});

@@ -217,3 +217,68 @@ def test_whichever_piece_of_work_hangs_its_reader_raises_also_a_copy_that_hangs_
         said.append(out)
     assert all("has not ended within 1.0 s" in text for text in said), said
     assert "copy_to_host has not ended" in said[-1], said
+
+
+READ_BY_A_LOST_PEER = """
+import backplane as bp
+bp.load_plugin({plugin!r})
+first, second = bp.device({device!r}), bp.device({device!r} + ":1")
+x = bp.ones(4, device=first) + 1
+y = bp.ones(4, device=second)
+bp.synchronize(first)
+bp.synchronize(second)
+z = y + 1  # hangs, with the copy behind it
+copied = x.to(second)
+second.set_wait_timeout(0.3)
+try:
+    z.numpy()
+    raise AssertionError("the plan's hang did not come")
+except bp.DeviceLostError:
+    second.reset()
+for _ in range(3):
+    x += 1
+    bp.synchronize(first)
+    assert x.to(second).numpy().sum() == x.numpy().sum()
+assert x.numpy().sum() == 20
+"""
+
+
+@pytest.mark.parametrize("device", ["unkind", "unkindh"])
+def test_a_device_hears_nothing_of_the_loss_of_a_peer_that_reads_its_memory(device):
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    ran = subprocess.run([sys.executable, "-c", READ_BY_A_LOST_PEER.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True,
+                         timeout=120, env=os.environ | {"BACKPLANE_UNKIND": "hang=6"})
+    assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr
+
+
+BEHIND_A_HUNG_STREAM = """
+import backplane as bp
+bp.load_plugin({plugin!r})
+device = bp.device({device!r})
+hung, writer = bp.Stream(device), bp.Stream(device)
+with writer:
+    x = bp.ones(4, device=device) + 1
+bp.synchronize(device)
+with hung:
+    y = x + 1
+writer.wait(hung)
+device.set_wait_timeout(0.5)
+try:
+    x.numpy()  # a copy on its writer
+    raise AssertionError("the plan's hang did not come")
+except bp.DeviceLostError as error:
+    assert "has not ended within 0.5 s" in str(error), error
+device.reset()
+assert (bp.ones(4, device=device) + 1).numpy().sum() == 8
+"""
+
+
+@pytest.mark.parametrize("device", ["unkind", "unkindh"])
+def test_a_copy_on_a_stream_that_waits_for_a_hung_one_raises_in_time(device):
+    """Also where the backend has no `abort`: the copy does not begin before the stream has come to it."""
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    ran = subprocess.run([sys.executable, "-c", BEHIND_A_HUNG_STREAM.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True,
+                         timeout=60, env=os.environ | {"BACKPLANE_UNKIND": "hang=4"})
+    assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr

@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBatch = 200;          // programs per child
 constexpr int kProgramSeconds = 30;  // after which a program hangs
 constexpr int kMostShrinks = 150;
+constexpr auto kLongestShrink = std::chrono::minutes(2);  // of a program that hangs
 
 struct Options {
   std::vector<std::string> plugins;
@@ -157,9 +158,11 @@ Failure run_in_child(const Options& options, uint64_t first, uint64_t count, con
 std::vector<bool> shrink(const Options& options, uint64_t seed) {
   std::vector<bool> keep(make_program(seed).steps.size(), true);
   int tries = 0;
-  for (size_t piece = std::max<size_t>(keep.size() / 2, 1); tries < kMostShrinks;) {
+  const auto end = Clock::now() + kLongestShrink;
+  const auto goes_on = [&] { return tries < kMostShrinks && Clock::now() < end; };
+  for (size_t piece = std::max<size_t>(keep.size() / 2, 1); goes_on();) {
     bool smaller = false;
-    for (size_t at = 0; at < keep.size() && tries < kMostShrinks; at += piece) {
+    for (size_t at = 0; at < keep.size() && goes_on(); at += piece) {
       std::vector<bool> less = keep;
       for (size_t i = at; i < std::min(at + piece, less.size()); ++i) less[i] = false;
       if (less == keep) continue;
