@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -346,7 +347,8 @@ void run_lanes(const Program& program) {
 
 // Devices that are as new. Where one is reset all are: the others may have queued waits for its work.
 void begin(const Program& program, const unkind_extension& unkind, void* context) {
-  static bool lossy = false;
+  static std::set<std::string> lossy_backends;
+  bool lossy = lossy_backends.erase(program.backend) != 0;
   unkind.plan(context, "");
   std::vector<bp_device> devices;
   for (int d = 0; d < kDevices; ++d) devices.push_back(parse_device(program.backend + ":" + std::to_string(d)));
@@ -361,7 +363,7 @@ void begin(const Program& program, const unkind_extension& unkind, void* context
     if (lossy) reset_device(device);
     set_wait_timeout(device, program.plans("hang") ? std::optional(kHangSeconds) : std::nullopt);
   }
-  lossy = program.loses();
+  if (program.loses()) lossy_backends.insert(program.backend);
   if (unkind.plan(context, program.plan.c_str()) != BP_OK) throw Wrong("the plan was refused: " + program.plan);
 }
 
