@@ -160,13 +160,17 @@ def half(options):
 
 MEMORY_HEAD = """# Memory
 
-What `./dev bench memory` and `./dev bench growth` measured. The [performance page](performance.md) has the other figures.
+This page shows the results of `./dev bench memory` and `./dev bench growth`. The [performance page](performance.md) has the other figures.
 """
-MEMORY_TEXT = """The most memory that a loss and its gradients take beyond the arrays that are given, in megabytes, as each library's own counts say: ours by the
-host allocator's statistics (for a compiled function with what it keeps between calls), JAX by the buffers that XLA assigns, PyTorch by
-the profiler's record of allocations. The programs are in `bench/memory_cases.py`."""
-GROWTH_TEXT = """Microseconds on one thread. If as many elements are touched, a write takes as long in a tensor of 10^7 elements as in one of 2·10^5, but for what
-lies in the caches. The cases are in `bench/growth_cases.py`."""
+MEMORY_TEXT = """The table shows the peak memory of a loss and its gradients, in megabytes, without the input arrays. Each library's own counts are used:
+
+- Backplane: the host allocator's statistics. For a compiled function, they include the memory that it keeps between calls.
+- JAX: the buffers that XLA assigns.
+- PyTorch: the profiler's record of allocations.
+
+The programs are in `bench/memory_cases.py`."""
+GROWTH_TEXT = """The table shows microseconds on one thread. The time of a write depends on the number of elements that it touches. For the same number, a write into a tensor of 10^7 elements takes as long as a write into one of 2·10^5,
+except for cache effects. The cases are in `bench/growth_cases.py`."""
 
 
 def write_memory_page(title, text):
@@ -186,8 +190,8 @@ def memory(options):
 def growth(options):
     results = measure.growth(options.words, options.quick)
     if options.write:
-        tables = [GROWTH_TEXT, memory_report.growth_table(results), "Calls whose work is that of the whole:", memory_report.whole_table(results)]
-        write_memory_page("Growth with what is touched", "\n\n".join(tables))
+        tables = [GROWTH_TEXT, memory_report.growth_table(results), "Calls that process the whole tensor:", memory_report.whole_table(results)]
+        write_memory_page("Growth with the elements touched", "\n\n".join(tables))
     return memory_report.growth_rows(results)
 
 
