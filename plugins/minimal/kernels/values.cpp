@@ -37,8 +37,9 @@ void cast(Context call, bp_value x, bp_dtype, MutTensor<void> out) {
 void full(bp_value, bp_value fill, bp_value, bp_value, MutTensor<void> out) {
   const bp_dtype given = is_whole(fill) ? ((fill.flags & BP_VALUE_UINT64) != 0 ? BP_UINT64 : BP_INT64)
                                         : (fill.tag == BP_TAG_FLOAT ? BP_FLOAT64 : BP_COMPLEX128);
-  const auto* number = reinterpret_cast<const char*>(&fill.u);
-  convert_run(out.dtype(), given)(bytes_of(out), kItemSize[out.dtype()], number, 0, out.size());
+  const void* number = given == BP_COMPLEX128 ? static_cast<const void*>(fill.u.c) : &fill.u;
+  const ConvertRun convert = convert_run(out.dtype(), given);
+  convert(bytes_of(out), kItemSize[out.dtype()], static_cast<const char*>(number), 0, out.size());
 }
 
 // Integers count exactly, and wrap; with a float among start and step the values are computed in double and rounded
