@@ -6,6 +6,7 @@ pyright is basedpyright, which brings it as a wheel, in pyright's own mode.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,14 @@ def test_examples(example):
 
 def test_examples_under_pyright(tmp_path):
     assert errors_of_pyright(tmp_path, *EXAMPLES) == []
+
+
+def test_the_guide_to_moving(tmp_path):
+    """backplane.compat.numpy and backplane.compat.torch under the names of the guide."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/guides/moving.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    program = tmp_path / "moving.py"
+    program.write_text("\n".join(blocks[:2]))
+    assert errors(program) == []
 
 
 @pytest.fixture
