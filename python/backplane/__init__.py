@@ -11,7 +11,7 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _forks, _op_methods, _ops, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
+from . import _core, _forks, _form_kinds, _op_methods, _ops, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,

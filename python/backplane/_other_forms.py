@@ -1,7 +1,7 @@
 """What calls of ops mean whose arguments their entries do not take: further spellings of NumPy and PyTorch, tensors for numbers.
 
-An Op hands a call here once it has refused its arguments, their dtypes or an axis; a form that returns NotImplemented leaves the call its
-error. The first call that is refused imports this module.
+An Op hands a call here before anything runs: where the arguments do not match the entry's signature, or the first operand is of a kind that
+the entry refuses (_form_kinds.py). A form that returns NotImplemented leaves the call to the op. The first such call imports this module.
 """
 
 from . import _core

@@ -1,13 +1,16 @@
 """No code repeats a call after an error: a form is chosen before anything runs, so that a random number is drawn once and an error stays what it was.
 
-In Python, the handler of a `try` (and what follows in the same body) does not call again what the `try` called with the same starred arguments.
+In Python, the handler of a `try` (and what follows in the same body) does not call again what the `try` called with the same starred arguments. In
+the bindings, nothing looks at a pending error of an op to hand the call to another form.
 """
 
 import ast
+import re
 
 import source_tree
 
 PYTHON = [name for name in source_tree.tracked_files() if name.startswith("python/backplane/") and name.endswith(".py")]
+CALLS = source_tree.ROOT / "python/bindings/ops/op_type.cpp"
 
 
 def forwarded(node):
@@ -36,3 +39,11 @@ def test_the_law_sees_what_it_forbids():
     again = "def f(*args, **more):\n try:\n  return g(*args, **more)\n except AttributeError:\n  pass\n return {}(*args, **more)\n"
     assert list(repeated(ast.parse(again.format("g")))) == [(2, "g")] and list(repeated(ast.parse(again.format("f")))) == [(2, "f")]
     assert list(repeated(ast.parse(again.format("h")))) == []
+
+
+def test_no_op_runs_again_after_an_error():
+    """In `run`, every other form is asked for before the op runs."""
+    text = CALLS.read_text(encoding="utf-8")
+    body = re.search(r"^PyObject\* run\(OpObject\*.*?^}", text, re.MULTILINE | re.DOTALL)[0]
+    runs = body.index("run_functional(self")
+    assert "form" not in body[runs:] and "form" in body[:runs]

@@ -2,13 +2,13 @@
 #include "bindings/ops/op_signature.hpp"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "backplane/device.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
+#include "bindings/ops/other_forms.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/number_hook.hpp"
@@ -46,56 +46,15 @@ bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
           (PyList_Check(value) && PyList_GET_SIZE(value) == 0));
 }
 
-// By full name and name in Python, what the package's module of them sets, which is imported when one is first looked
-// for. The functions live as long as the process.
-class Forms {
- public:
-  explicit Forms(const char* module) : module_(module) {}
-
-  // Borrowed; throws Error.
-  PyObject* find(const char* full_name, const char* name) {
-    if (!imported_ && !PyRef::steal(PyImport_ImportModule(module_))) throw keep_python_error();
-    imported_ = true;
-    const auto form = by_name_.find({full_name, name});
-    return form == by_name_.end() ? nullptr : form->second;
-  }
-
-  PyObject* set(PyObject* args) {
-    const char *full_name = nullptr, *name = nullptr;
-    PyObject* function = nullptr;
-    if (!PyArg_ParseTuple(args, "ssO:set_form", &full_name, &name, &function)) return nullptr;
-    return guarded([&] {
-      by_name_[std::pair(std::string(full_name), std::string(name))] = Py_NewRef(function);
-      Py_RETURN_NONE;
-    });
-  }
-
- private:
-  const char* module_;
-  bool imported_ = false;
-  std::map<std::pair<std::string, std::string>, PyObject*> by_name_;
-};
-Forms& dim_forms() {
-  static auto* forms = new Forms("backplane._dim_forms");
-  return *forms;
-}
-Forms& other_forms() {
-  static auto* forms = new Forms("backplane._other_forms");
-  return *forms;
-}
-
 }  // namespace
 
-PyObject* set_dim_form(PyObject*, PyObject* args) { return dim_forms().set(args); }
-PyObject* set_other_form(PyObject*, PyObject* args) { return other_forms().set(args); }
-
 PyObject* OpSignature::dim_form() const {
-  if (!dim_form_) dim_form_ = dim_forms().find(def_->name, name_);
+  if (!dim_form_) dim_form_ = find_dim_form(def_->name, name_);
   return *dim_form_;
 }
 
 PyObject* OpSignature::other_form() const {
-  if (!other_form_) other_form_ = other_forms().find(def_->name, name_);
+  if (!other_form_) other_form_ = find_other_form(def_->name, name_);
   return *other_form_;
 }
 
@@ -119,6 +78,7 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
+  if (variant == Variant::Functional) form_kinds_ = form_kinds_of(def_->name);
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
@@ -136,6 +96,8 @@ int32_t OpSignature::find(PyObject* name) const noexcept {
   for (int32_t i = 0; i < count(); ++i) {
     if (parameters_[static_cast<size_t>(i)].name.get() == name) return i;
   }
+  for (const auto& [known, index] : synonyms_)
+    if (known.get() == name) return -1;
   for (int32_t i = 0; i < count(); ++i) {
     if (same_name(parameters_[static_cast<size_t>(i)].name.get(), name)) return i;
   }
@@ -170,6 +132,16 @@ int32_t OpSignature::find_operand(PyObject* name) const noexcept {
   return -1;
 }
 
+int32_t OpSignature::find_known_synonym(PyObject* name) const {
+  for (const auto& [known, index] : synonyms_)
+    if (known.get() == name) return index;
+  const int32_t index = find_synonym(name);
+  constexpr size_t kMostKnown = 8;
+  if (index >= 0 && PyUnicode_CHECK_INTERNED(name) && synonyms_.size() < kMostKnown)
+    synonyms_.emplace_back(PyRef::borrow(name), index);
+  return index;
+}
+
 int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
   const bool keepdim = is_keepdim(name);
   if (!keepdim && !is_dim(name)) return find_operand(name);
@@ -200,7 +172,7 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
     PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
     int32_t index = find(keyword);
     if (index < 0) [[unlikely]] {
-      index = find_synonym(keyword);
+      index = find_known_synonym(keyword);
       if (index >= 0 && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
         raise(BP_ERROR_VALUE,
               "%s: argument 'dim': found no axes, which PyTorch reads as all of them; leave it out, or use "

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backplane/abi/host.h"
@@ -24,6 +25,10 @@ struct Parameter {
   bool required;
 };
 
+// Is the first operand of one of these kinds (form_kinds_of)?
+bool has_form_kind(uint8_t kinds, const std::vector<Parameter>& parameters, PyObject* const* given,
+                   const bp_value* values) noexcept;
+
 class OpSignature {
  public:
   OpSignature(OpHandle op, Variant variant, PyObject* python_name);
@@ -40,6 +45,10 @@ class OpSignature {
   PyObject* dim_form() const;
   // What answers a call whose arguments the entry does not take as they are (borrowed); nullptr: nothing.
   PyObject* other_form() const;
+  // Does another form answer for the kind of the first operand, which the entry refuses? Known before the op runs.
+  bool is_for_other_form(PyObject* const* given, const bp_value* values) const noexcept {
+    return form_kinds_ != 0 && has_form_kind(form_kinds_, parameters_, given, values);
+  }
   const char* result_name(int32_t result) const noexcept;
 
   // The number of a parameter by name, -1 where there is none.
@@ -60,6 +69,7 @@ class OpSignature {
   // The parameter that NumPy or PyTorch calls so: `dim` the only axis or axes, `keepdim` keepdims, `a` or `input` the
   // first operand, `other` the second one. -1: none.
   int32_t find_synonym(PyObject* name) const noexcept;
+  int32_t find_known_synonym(PyObject* name) const;
   int32_t find_operand(PyObject* name) const noexcept;
   bool match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const;
   PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
@@ -77,15 +87,13 @@ class OpSignature {
   bool makes_view_ = false;
   bool gathers_ints_ = false;
   bool ends_in_axes_ = false;
+  uint8_t form_kinds_ = 0;
   // Once they were looked for.
+  mutable std::vector<std::pair<PyRef, int32_t>> synonyms_;  // words that calls have spelled so, and their parameters
   mutable std::optional<PyObject*> dim_form_;
   mutable std::optional<PyObject*> other_form_;
 };
 
-// set_dim_form(full_name, name, function): what dim_form() is of the op under this name in Python.
-PyObject* set_dim_form(PyObject*, PyObject* args);
-// set_other_form(full_name, name, function): likewise of other_form(). The function may return NotImplemented.
-PyObject* set_other_form(PyObject*, PyObject* args);
 // Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
 bool spells_dim(PyObject* keywords) noexcept;
 

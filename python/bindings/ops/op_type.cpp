@@ -113,24 +113,6 @@ PyObject* wrap_results(OpObject* self, const OpSignature& signature, bp_value* o
   return results.release();
 }
 
-// How much work a call may be: its operands, and what they do not show, a creation op's elements.
-uint64_t bytes_of_call(const OpSignature& signature, const bp_value* values, int32_t count) noexcept {
-  if (signature.makes_view()) return 0;
-  uint64_t bytes = bytes_of(values, count);
-  for (int32_t i = 0; i < count; ++i) {
-    if (values[i].tag == BP_TAG_TENSOR_LIST) {
-      for (uint32_t k = 0; k < values[i].count; ++k)
-        bytes += values[i].u.tensors[k] ? work_of(*values[i].u.tensors[k]) : 0;
-    } else if (values[i].tag == BP_TAG_INT_LIST && bytes < kReleaseGilBytes) {
-      uint64_t product = 1;
-      for (uint32_t k = 0; k < values[i].count; ++k) product *= static_cast<uint64_t>(values[i].u.ints[k]);
-      if (product >= kReleaseGilBytes) bytes += product;
-    }
-  }
-  if (bytes == 0) bytes = work_of_creation(values, count);
-  return bytes;
-}
-
 PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_value* values, int32_t count,
                          PyObject* out) {
   const int32_t n_results = signature.result_count();
@@ -153,7 +135,8 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return run_functional(self, signature, stated.values(), stated.count(), out);
 }
 
-// After a call that was refused: what answers it instead, or its error, which is set.
+// For arguments that do not match the entry's signature, before anything runs: what another form answers, or the error
+// of the match, which is set.
 [[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
                                        PyObject* keywords) {
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
@@ -171,6 +154,13 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return result;
 }
 
+// For an operand of a kind that the entry refuses, before anything runs: what another form answers, or NotImplemented.
+[[gnu::cold, gnu::noinline]] PyObject* run_form_of_kind(const OpSignature& signature, PyObject* const* args,
+                                                        size_t n_positional, PyObject* keywords) {
+  PyObject* form = signature.other_form();
+  return form ? PyObject_Vectorcall(form, args, n_positional, keywords) : Py_NewRef(Py_NotImplemented);
+}
+
 PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const OpSignature& signature = *signature_of(self);
   CallArguments arguments(signature.count());
@@ -186,10 +176,12 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   if (count < 0) [[unlikely]]
     return run_other_form(signature, args, n_positional, keywords);
   if (self->variant == Variant::Functional) {
+    if (signature.is_for_other_form(given, arguments.values())) [[unlikely]] {
+      PyRef answered = PyRef::steal(run_form_of_kind(signature, args, n_positional, keywords));
+      if (answered.get() != Py_NotImplemented) return answered.release();
+    }
     PyObject* result = is_core_default() ? run_functional(self, signature, arguments.values(), count, out)
                                          : run_with_default(self, signature, arguments.values(), count, out);
-    if (!result && (is_pending(BP_ERROR_DTYPE) || is_pending(BP_ERROR_INDEX))) [[unlikely]]
-      return run_other_form(signature, args, n_positional, keywords);
     // A trace runs no kernel, so its refusal is of the op itself.
     if (!result && is_pending(BP_ERROR_NOT_IMPLEMENTED) && every_call_taken() && lacks_shape_rule(self->op))
         [[unlikely]]
@@ -232,9 +224,7 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
 // A tensor where the axes stand: a second operand, where another form takes one, and else read as ints.
 [[gnu::cold]] PyObject* run_with_tensor_last(OpObject* self, PyObject* const* args, size_t n_positional,
                                              PyObject* keywords) {
-  PyObject* form = signature_of(self)->other_form();
-  PyRef result =
-      PyRef::steal(form ? PyObject_Vectorcall(form, args, n_positional, keywords) : Py_NewRef(Py_NotImplemented));
+  PyRef result = PyRef::steal(run_form_of_kind(*signature_of(self), args, n_positional, keywords));
   return result.get() == Py_NotImplemented ? run(self, args, n_positional, keywords) : result.release();
 }
 

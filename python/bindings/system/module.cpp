@@ -10,8 +10,8 @@
 #include "bindings/ops/custom_op.hpp"
 #include "bindings/ops/generator.hpp"
 #include "bindings/ops/op_facts.hpp"
-#include "bindings/ops/op_signature.hpp"
 #include "bindings/ops/op_type.hpp"
+#include "bindings/ops/other_forms.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 #include "bindings/system/bind_streams.hpp"
@@ -59,6 +59,10 @@ PyMethodDef functions[] = {
      "set_other_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name whose arguments "
      "the "
      "entry does not take; NotImplemented leaves them its error."},
+    {"set_form_kinds", set_form_kinds, METH_O,
+     "set_form_kinds(kinds)\n--\n\nOf which kinds of first operands the other form answers, before the op runs: lists "
+     "of "
+     "full names by kind."},
     {nullptr, nullptr, 0, nullptr}};
 
 void translate(std::exception_ptr failure) {
