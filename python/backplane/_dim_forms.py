@@ -12,8 +12,11 @@ from ._wraps import named_tuple
 
 op = getattr(ops, NAMESPACE)
 
+_FIELDS = ("values", "indices")
+
+
 def _named(function, values, indices):
-    return named_tuple(function, ("values", "indices"))(values, indices)
+    return named_tuple(function, _FIELDS)(values, indices)
 
 
 def _one_axis(function, x, dim, several):
@@ -31,6 +34,9 @@ def _pair(function, x, indices, dim, keepdim):
 
 def _extreme(name, locate, reduce):
     def form(x, /, dim=None, keepdim=False):
+        if type(x) is _core.Tensor and type(dim) is int and -x.ndim <= dim < x.ndim and not keepdim:  # the usual call
+            at = locate(x, dim, keepdims=True)
+            return _named(name, op.squeeze(op.take_along_axis(x, at, axis=dim), dim), op.squeeze(at, dim))
         x = given_tensor(name, "x", x)
         if dim is None:
             return reduce(x, keepdims=keepdim)
@@ -53,6 +59,8 @@ def _sort(x, /, dim=-1, descending=False, stable=True):
 
 def _spread(reduce):
     def form(x, /, dim=None, *, unbiased=True, correction=None, keepdim=False):
+        if type(x) is _core.Tensor and type(dim) is int and x.ndim and correction is None:  # the usual call
+            return reduce(x, dim, correction=1 if unbiased else 0, keepdims=keepdim)
         x = given_tensor(reduce.__name__, "x", x)
         if dim is not None and (x.ndim == 0 or dim == () or dim == []):  # PyTorch reads no axes as all
             normalized_axes(reduce.__name__, dim, 1, "dim")
@@ -85,8 +93,11 @@ def _in_pytorchs_words(name, form):
     """The form, which refuses NumPy's words beside dim."""
     code = form.__code__
     words = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    taken = frozenset(words[1:])
 
     def answered(*args, **more):
+        if args and taken.issuperset(more):
+            return form(*args, **more)
         if not args and "input" in more:
             args = (more.pop("input"),)
         for word in more.keys() - set(words):
