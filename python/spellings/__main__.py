@@ -12,6 +12,7 @@ A list says how a library spells calls of Backplane's functions, one name a line
     ufunc(x1, x2): add subtract                           elementwise functions that are NumPy's ufuncs
     %float float64                                        the dtype of floats that name none, for all functions of the list
     %takes order None 'C' 'K'                             where an expression does not use this argument, it takes these values alone
+    %synonym dim axis                                     optional arguments that the library takes by another name too
     %modules nn nn.functional                             modules of backplane that can be imported by these names too
     [linalg]                                              what follows goes into a module of that name; _bp is then backplane.linalg
 
@@ -28,7 +29,7 @@ class List:
     """One file: its lines by section, its default dtype, and the arguments that take few values."""
 
     def __init__(self, path):
-        self.library, self.float, self.takes, self.modules, self.sections = path.stem, None, {}, [], {"": []}
+        self.library, self.float, self.takes, self.modules, self.synonyms, self.sections = path.stem, None, {}, [], {}, {"": []}
         section = ""
         for number, line in joined(path.read_text(encoding="utf-8")):
             if line.startswith("["):
@@ -36,6 +37,8 @@ class List:
                 self.sections.setdefault(section, [])
             elif line.startswith("%float "):
                 self.float = line.split()[1]
+            elif line.startswith("%synonym "):
+                _, argument, self.synonyms[argument] = line.split()
             elif line.startswith("%modules "):
                 self.modules = line.split()[1:]
             elif line.startswith("%takes "):
@@ -99,6 +102,22 @@ def used(text):
     return {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
 
 
+def with_synonyms(listed, name, signature):
+    """The signature with the further names of its optional arguments, and the statements that read them."""
+    arguments = ast.parse(f"def f({signature}): ...").body[0].args
+    positional = arguments.posonlyargs + arguments.args
+    defaults = dict(zip((arg.arg for arg in positional[len(positional) - len(arguments.defaults) :]), arguments.defaults))
+    defaults.update({arg.arg: default for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults) if default})
+    known = {arg.arg for arg in positional + arguments.kwonlyargs}
+    found = {argument: ast.unparse(default) for argument, default in defaults.items() if argument in listed.synonyms and listed.synonyms[argument] not in known}
+    for argument in found:
+        arguments.kwonlyargs.append(ast.arg(listed.synonyms[argument]))
+        arguments.kw_defaults.append(ast.Constant(None))
+    words = [(argument, listed.synonyms[argument], default) for argument, default in found.items()]
+    read = "{0} = {0} if {1} is None else _calls.renamed({3!r}, {0!r}, {0}, {2}, {1!r}, {1})"
+    return ast.unparse(arguments), [read.format(argument, word, default, name) for argument, word, default in words]
+
+
 def body(listed, name, signature, meaning):
     """The statements of a function."""
     arguments = ast.parse(f"def f({signature}): ...").body[0].args
@@ -120,8 +139,9 @@ def body(listed, name, signature, meaning):
 
 
 def function(listed, name, signature, meaning):
-    lines = [f"    {line}\n" for line in body(listed, name, signature, meaning)]
-    return f"\n\ndef {name}({signature}) -> _Any:\n{''.join(lines)}\n\n_calls.describe({name}, {name!r}, _bp)\n"
+    written, renamed = with_synonyms(listed, name, signature)
+    lines = [f"    {line}\n" for line in renamed + body(listed, name, signature, meaning)]
+    return f"\n\ndef {name}({written}) -> _Any:\n{''.join(lines)}\n\n_calls.describe({name}, {name!r}, _bp)\n"
 
 
 def source(listed, section):

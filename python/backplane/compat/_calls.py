@@ -49,6 +49,13 @@ def written(function: str, result: Any, out: Any) -> Any:
     return out
 
 
+def renamed(function: str, argument: str, value: Any, default: Any, word: str, given_value: Any) -> Any:
+    """The value of an argument that a call gives by its other name; refuses both names."""
+    if value is not default:
+        raise _core.ArgumentTypeError(f"{function}: found {argument} and {word}, expected one of them")
+    return given_value
+
+
 def truth(found: Any) -> Any:
     """A tensor of one bool as Python's bool; inside a transform, where it has no value yet, the tensor."""
     return bool(found) if isinstance(found, bool) or _core.has_values(found) else found

@@ -94,6 +94,7 @@ def test_refusals():
         (lambda: compat.std(x, unbiased=True, correction=1), "one of them"),
         (lambda: compat.zeros(2, pin_memory=True), "pin_memory"),
         (lambda: compat.dot(x, x), "vectors"),
+        (lambda: compat.sum(x, dim=0, axis=1), "dim and axis"),
         (lambda: compat.clamp(x), "min nor max"),
         (lambda: compat.randint(3), "size"),
         (lambda: compat.imag(x), "complex"),
