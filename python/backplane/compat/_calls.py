@@ -127,12 +127,18 @@ def _refuse_dtype(name, x, dtype):
     raise _core.DtypeError(f"{name}: argument dtype: found {dtype} for {_core.asarray(x).dtype.name} elements, expected a dtype of their kind or a wider kind")
 
 
+_USUAL = ("same_kind", "K")
+_PLAIN = (_core.Tensor, float, int)
+
+
 class Elementwise1(Elementwise):
     """An elementwise function of one operand."""
 
     nin = 1
 
     def __call__(self, x: Any, /, out: Any = None, *, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+        if type(x) is _core.Tensor and x.dtype is _core.float64 and out is dtype is None and where is True and (casting, order) == _USUAL:
+            return self._function(x)  # whose result does not depend on the default dtype
         return self._run([x], out, where, casting, order, dtype, subok)
 
 
@@ -149,6 +155,8 @@ class Elementwise2(Elementwise):
     def __call__(
         self, x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True
     ) -> Any:
+        if type(x1) is _core.Tensor and x1.dtype is _core.float64 and type(x2) in _PLAIN and out is dtype is None and where is True and (casting, order) == _USUAL:
+            return self._function(x1, x2)
         return self._run([x1, x2], out, where, casting, order, dtype, subok)
 
     def __getattr__(self, name: str) -> Any:
