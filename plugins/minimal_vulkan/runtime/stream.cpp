@@ -188,7 +188,7 @@ bp_status Stream::wait(uint64_t ticket) {
   return !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
 }
 
-void Stream::wait_for(Stream& other, uint64_t ticket) {
+void Stream::wait_behind(Stream& other, uint64_t ticket) {
   if (&other == this) return;
   // What is recorded already does not wait, so that two streams which wait for each other's past never stand still.
   if (open_.commands != VK_NULL_HANDLE) submit();

@@ -7,14 +7,12 @@
 
 #include <deque>
 
+#include "backplane/plugin/stream_slots.hpp"
 #include "runtime/device.hpp"
 
 namespace minimal {
 
-struct DeferredError {
-  uint64_t ticket;
-  std::string message;
-};
+using backplane::plugin::DeferredError;
 
 // Memory of a batch, which the host reaches, until the batch has ended.
 struct Staged {
@@ -40,8 +38,8 @@ class Stream {
 
   void flush(uint64_t ticket);
   uint64_t completed();
-  bp_status wait(uint64_t ticket);                // BP_ERROR_DATA where work up to it met bad data
-  void wait_for(Stream& other, uint64_t ticket);  // later work starts after it
+  bp_status wait(uint64_t ticket);                   // BP_ERROR_DATA where work up to it met bad data
+  void wait_behind(Stream& other, uint64_t ticket);  // later work starts after it
   bool take_error(DeferredError& out);
 
  private:

@@ -11,6 +11,7 @@ class Backend {
  public:
   void register_on(const backplane::plugin::Registrar& registrar);
   const bp_host* host() const { return host_; }
+  Device& device(int32_t ordinal) { return driver.device(ordinal); }
 
   Driver driver;
 

@@ -51,6 +51,7 @@ void Stream::retire_locked() {
     cl_int status = CL_QUEUED;
     clGetEventInfo(marks_.front().event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr);
     if (status > CL_COMPLETE) break;
+    if (status < 0 && failed_ == CL_SUCCESS) failed_ = status;
     completed_ = marks_.front().ticket;
     clReleaseEvent(marks_.front().event);
     marks_.pop_front();
@@ -83,10 +84,11 @@ bp_status Stream::wait(uint64_t ticket) {
   }
   std::lock_guard lock(mutex_);
   retire_locked();
+  check(failed_, "recorded work");
   return !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
 }
 
-void Stream::wait_for(Stream& other, uint64_t ticket) {
+void Stream::wait_behind(Stream& other, uint64_t ticket) {
   cl_event event = nullptr;
   {
     std::lock_guard lock(other.mutex_);

@@ -5,14 +5,12 @@
 
 #include <deque>
 
+#include "backplane/plugin/stream_slots.hpp"
 #include "driver.hpp"
 
 namespace opencl {
 
-struct DeferredError {
-  uint64_t ticket;
-  std::string message;
-};
+using backplane::plugin::DeferredError;
 
 class Stream {
  public:
@@ -30,8 +28,8 @@ class Stream {
 
   void flush(uint64_t ticket);
   uint64_t completed();
-  bp_status wait(uint64_t ticket);                // BP_ERROR_DATA where work up to it met bad data
-  void wait_for(Stream& other, uint64_t ticket);  // later work starts after it
+  bp_status wait(uint64_t ticket);                   // BP_ERROR_DATA where work up to it met bad data
+  void wait_behind(Stream& other, uint64_t ticket);  // later work starts after it
   bool take_error(DeferredError& out);
 
  private:
@@ -50,8 +48,9 @@ class Stream {
   cl_command_queue queue_ = nullptr;
   std::mutex mutex_;  // guards what follows
   uint64_t flushed_ = 0, completed_ = 0;
-  std::deque<Mark> marks_;     // unfinished, in order
-  std::deque<Watch> watches_;  // of unfinished work, in order
+  cl_int failed_ = CL_SUCCESS;  // the first error of work that has ended
+  std::deque<Mark> marks_;      // unfinished, in order
+  std::deque<Watch> watches_;   // of unfinished work, in order
   std::deque<DeferredError> errors_;
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "backplane/plugin/backend.hpp"
+#include "backplane/plugin/stream_slots.hpp"
 #include "runtime/backend.hpp"
 
 namespace opencl {
@@ -14,6 +14,7 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   const Device& device = backend.driver.device(ordinal);
   std::snprintf(out->name, sizeof(out->name), "%s", device.name().c_str());
   out->total_memory = device.memory();
+  out->largest_block = device.largest_block();
   out->dl_device_type = kDLOpenCL;
   out->lacks = device.has_float64() ? 0 : BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
 }
@@ -68,33 +69,6 @@ void copy(Backend&, int32_t, bp_stream* stream, uint64_t, void* dst, uint64_t ds
   clReleaseMemObject(between);
 }
 
-void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  *stream = reinterpret_cast<bp_stream*>(new Stream(backend.driver.device(ordinal)));
-}
-void BP_CALL stream_destroy(void*, int32_t, bp_stream* stream) { delete &stream_of(stream); }
-
-void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { stream_of(stream).flush(ticket); }
-
-void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = stream_of(stream).completed(); }
-
-bp_status wait(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket) {
-  const bp_status status = stream_of(stream).wait(ticket);
-  if (status != BP_OK) backend.host()->set_error(status, "opencl: recorded work met bad data; see deferred_error");
-  return status;
-}
-
-void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
-  stream_of(stream).wait_for(stream_of(other), ticket);
-}
-
-void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
-  DeferredError error{};
-  const bool found = stream_of(stream).take_error(error);
-  out->ticket = error.ticket;
-  out->code = found ? BP_ERROR_DATA : BP_OK;
-  std::snprintf(out->message, sizeof(out->message), "%s", error.message.c_str());
-}
-
 void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* kind, void** handle) {
   const std::string wanted = kind;
   if (wanted == "cl_context")
@@ -125,13 +99,7 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.copy_from_host = backend_slot<copy_from_host>;
   def.copy_to_host = backend_slot<copy_to_host>;
   def.copy = backend_slot<copy>;
-  def.stream_create = backend_slot<stream_create>;
-  def.stream_destroy = stream_destroy;
-  def.flush = backend_slot<flush>;
-  def.completed = backend_slot<completed>;
-  def.wait = backend_slot<wait>;
-  def.stream_wait = backend_slot<stream_wait>;
-  def.deferred_error = backend_slot<deferred_error>;
+  backplane::plugin::StreamSlots<Backend, Stream>::fill(def);
   def.native = backend_slot<native>;
   registrar.backend(def);
 }

@@ -1,0 +1,28 @@
+// Waiting with a deadline for what a vendor's interface can only be asked for: the slot `wait_for` of a device table.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace backplane::plugin {
+
+// Asks until `done()` is true or `timeout` nanoseconds have passed; gives what it said last. Asks at least once, and
+// without pauses for the first moments, since most work of a device is short.
+template <class Done>
+bool poll_for(uint64_t timeout, Done done) {
+  using std::chrono::nanoseconds;
+  constexpr nanoseconds kWithoutPause = std::chrono::microseconds(200), kPause = std::chrono::microseconds(50);
+  const auto start = std::chrono::steady_clock::now();
+  while (!done()) {
+    const nanoseconds passed = std::chrono::steady_clock::now() - start;
+    if (static_cast<uint64_t>(passed.count()) >= timeout) return false;
+    if (passed < kWithoutPause)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+}  // namespace backplane::plugin
