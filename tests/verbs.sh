@@ -10,7 +10,7 @@ threaded_python=(threads autograd_threads streams waiting errors_follow_data lif
 sanitizer_environment() {
   export ASAN_OPTIONS="allocator_may_return_null=1:max_allocation_size_mb=1024:${ASAN_OPTIONS:-}"
   export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
-  export TSAN_OPTIONS="suppressions=$root/tests/tsan.supp:${TSAN_OPTIONS:-}"
+  export TSAN_OPTIONS="suppressions=$root/tests/tsan.supp:ignore_noninstrumented_modules=1:${TSAN_OPTIONS:-}"
   export LSAN_OPTIONS="suppressions=$root/tests/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
 }
 
@@ -20,7 +20,7 @@ sanitizer_preload() {
   local library
   case $preset in
     asan) library=libasan.so python_environment=("ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64:${ASAN_OPTIONS:-}") ;;
-    tsan) library=libtsan.so python_environment=("TSAN_OPTIONS=ignore_noninstrumented_modules=1:${TSAN_OPTIONS:-}") ;;
+    tsan) library=libtsan.so ;;
     *) return 0 ;;
   esac
   python_environment+=("LD_PRELOAD=$(g++ -print-file-name=$library) $(g++ -print-file-name=libstdc++.so)")
