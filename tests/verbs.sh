@@ -166,7 +166,8 @@ cuda_on_the_emulator() {
     kept_conformance cuda-libraries env "LD_LIBRARY_PATH=$driver:$libraries" BACKPLANE_CUDA_EXACT_MEMORY=1 \
       backplane conformance --device cuda --op "$ops" || status=1
   done
-  for mode in test grad stress async; do
+  async_conformance cuda || status=1
+  for mode in test grad stress; do
     kept_conformance "cuda-$mode" env "LD_LIBRARY_PATH=$driver" BACKPLANE_CUDA_EXACT_MEMORY=1 \
       backplane conformance --device cuda --mode "$mode" || status=1
   done

@@ -111,8 +111,14 @@ void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream
 
 // Of data alone. CUDA does not say which work has failed otherwise, and gives the error at every call from then on: the
 // failing wait reports it.
-void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
-  const auto error = as_stream(stream).take_error();
+// The host may know from another stream that this one's work has ended, so it is looked at.
+void deferred_error(Backend& backend, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
+  auto error = as_stream(stream).take_error();
+  if (!error) {
+    const DeviceScope scope(backend.device(ordinal));
+    (void)as_stream(stream).completed();
+    error = as_stream(stream).take_error();
+  }
   out->ticket = error ? error->ticket : 0;
   out->code = error ? BP_ERROR_DATA : BP_OK;
   std::snprintf(out->message, sizeof(out->message), "%s", error ? error->message.c_str() : "");
