@@ -99,3 +99,16 @@ print(backplane.ones(2).tolist())
     assert done.returncode == 0 and len(lines) == 3, done
     assert all("ImportError" in line and "main interpreter" in line for line in lines[:2])
     assert lines[2] == "[1.0, 1.0]"
+
+
+def test_modules_are_found_by_a_function_whose_globals_have_no_builtins():
+    """The first call of each form imports what it needs, whoever calls."""
+    program = """if True:
+        import types, backplane as bp
+        def call():
+            return bp.sum(x, dim=0).tolist(), repr(bp.sum), bp.grad(f)(1.0).item(), bp.compile(f)(x).tolist()
+        names = {"bp": bp, "x": bp.ones((2, 2)), "repr": repr, "f": lambda x: x * 2}
+        print(types.FunctionType(call.__code__, names)())
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.startswith("([2.0, 2.0], "), done.stderr

@@ -10,6 +10,7 @@
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/ops/op_describe.hpp"
 #include "bindings/ops/op_work.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -329,7 +330,7 @@ PyObject* op_get_parameters(PyObject* self, void*) { return op_parameters(*signa
 
 // Built on demand: importing inspect costs more than the rest of the package.
 PyObject* op_get_signature(PyObject* self, void*) {
-  PyRef module = PyRef::steal(PyImport_ImportModule("backplane._signature"));
+  PyRef module = imported_module("backplane._signature");
   return module ? PyObject_CallMethod(module.get(), "signature_of", "O", self) : nullptr;
 }
 

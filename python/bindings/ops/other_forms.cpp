@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/ops/op_signature.hpp"
 
 namespace backplane::python {
@@ -20,7 +21,7 @@ class Forms {
 
   // Borrowed; throws Error.
   PyObject* find(const char* full_name, const char* name) {
-    if (!imported_ && !PyRef::steal(PyImport_ImportModule(module_))) throw keep_python_error();
+    if (!imported_ && !imported_module(module_)) throw keep_python_error();
     imported_ = true;
     const auto form = by_name_.find({full_name, name});
     return form == by_name_.end() ? nullptr : form->second;
@@ -61,24 +62,9 @@ std::map<std::string, uint8_t, std::less<>>& form_kinds() {
 }
 
 uint8_t kind_of(bp_dtype dtype) noexcept {
-  switch (dtype) {
-    case BP_BOOL:
-      return kBool;
-    case BP_COMPLEX64:
-    case BP_COMPLEX128:
-      return kComplex;
-    case BP_INT8:
-    case BP_INT16:
-    case BP_INT32:
-    case BP_INT64:
-    case BP_UINT8:
-    case BP_UINT16:
-    case BP_UINT32:
-    case BP_UINT64:
-      return kInteger;
-    default:
-      return 0;
-  }
+  if (dtype == BP_BOOL) return kBool;
+  const uint32_t bit = BP_DTYPE_BIT(dtype);
+  return (bit & BP_MASK_COMPLEX) != 0 ? kComplex : (bit & BP_MASK_INTEGER) != 0 ? kInteger : uint8_t{0};
 }
 
 }  // namespace

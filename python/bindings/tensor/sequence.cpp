@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/plain_sequence.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -313,7 +314,7 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
     numbers.of_tensors = reading.tensors;
     numbers.fresh = true;
     if (reading.tensors) {
-      PyRef module = PyRef::steal(PyImport_ImportModule("backplane._nested"));
+      PyRef module = imported_module("backplane._nested");
       PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
       return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
     }

@@ -6,6 +6,7 @@
 
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/transforms/dynamic_spec.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
@@ -279,7 +280,7 @@ bool read_budget(PyObject* object, std::optional<uint64_t>* budget) {
 
 // compile(**options), as a decorator is written: functools.partial of it.
 static PyObject* compile_with(PyObject* module, PyObject* options) {
-  const PyRef functools = PyRef::steal(PyImport_ImportModule("functools"));
+  const PyRef functools = imported_module("functools");
   const PyRef partial = PyRef::steal(functools ? PyObject_GetAttrString(functools.get(), "partial") : nullptr);
   const PyRef compile = PyRef::steal(PyObject_GetAttrString(module, "compile"));
   const PyRef args = PyRef::steal(partial && compile ? PyTuple_Pack(1, compile.get()) : nullptr);

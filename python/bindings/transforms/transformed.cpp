@@ -6,6 +6,7 @@
 #include <new>
 
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 
 namespace backplane::python {
 namespace {
@@ -67,7 +68,7 @@ PyObject* transformed_bind(PyObject* self, PyObject* instance, PyObject*) {
 
 // Where copying the function gives the function itself, this is itself too.
 PyObject* transformed_deepcopy(PyObject* self, PyObject* memo) {
-  const PyRef copy = PyRef::steal(PyImport_ImportModule("copy"));
+  const PyRef copy = imported_module("copy");
   const PyRef function =
       PyRef::steal(copy ? PyObject_CallMethod(copy.get(), "deepcopy", "OO", object_of(self)->function, memo) : nullptr);
   if (!function || function.get() == object_of(self)->function) return function ? Py_NewRef(self) : nullptr;

@@ -5,6 +5,7 @@
 
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -17,7 +18,7 @@ PyObject* g_default_dict = nullptr;
 // collections is loaded by then if anything could be of its types.
 bool find_collections() {
   if (g_default_dict) return true;
-  PyRef module = PyRef::steal(PyImport_ImportModule("collections"));
+  PyRef module = imported_module("collections");
   if (!module) return false;
   g_ordered_dict = PyObject_GetAttrString(module.get(), "OrderedDict");
   g_default_dict = PyObject_GetAttrString(module.get(), "defaultdict");
