@@ -118,6 +118,10 @@ Bytes Block::get(Stream& on, uint64_t offset, uint64_t size) const {
   return bytes;
 }
 
+void Block::copy_from(Stream& on, const Block& from, uint64_t to_offset, uint64_t from_offset, uint64_t size) {
+  table_.call("copy", &bp_backend_def::copy, on.handle(), on.next(), data_, to_offset, from.data_, from_offset, size);
+}
+
 Tensor run_op(const char* op, std::initializer_list<bp_value> args) {
   try {
     return call(find_op(op), args);
@@ -125,10 +129,6 @@ Tensor run_op(const char* op, std::initializer_list<bp_value> args) {
     if (error.code() == BP_ERROR_NOT_IMPLEMENTED) throw NoKernel(error);
     throw;
   }
-}
-
-void Block::copy_from(Stream& on, const Block& from, uint64_t to_offset, uint64_t from_offset, uint64_t size) {
-  table_.call("copy", &bp_backend_def::copy, on.handle(), on.next(), data_, to_offset, from.data_, from_offset, size);
 }
 
 }  // namespace backplane::conformance

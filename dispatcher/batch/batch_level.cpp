@@ -107,8 +107,6 @@ Tensor BatchLevel::enter_shared(const Tensor& input) {
   return Tensor::adopt(t);
 }
 
-bool BatchLevel::shares(const TensorImpl& whole) const { return whole.wrapper->shared; }
-
 void BatchLevel::check_write(const Call& call, const TensorImpl& target) {
   if (!target.wrapper->shared) return;
   each_tensor(call.args, call.n_args, [&](const TensorImpl* t) {

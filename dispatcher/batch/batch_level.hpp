@@ -23,7 +23,6 @@ class BatchLevel final : public Level {
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
 
   void check_write(const Call& call, const TensorImpl& target) override;
-  bool shares(const TensorImpl& whole) const override;
 
   Tensor enter(const Tensor& input, int32_t axis);
   Tensor enter_shared(const Tensor& input);  // the same for all rows

@@ -299,7 +299,7 @@ void change_in_place(Level& level, const Call& call) {
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
   level.check_write(call, *whole);
-  if (level.shares(*whole)) return write_below(level, call, target);
+  if (whole->wrapper->shared) return write_below(level, call, target);
   const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)
     BP_CHECK(t->view->op->flags & (BP_OP_VIEW | kDetaches) || strides_known, VALUE, name,

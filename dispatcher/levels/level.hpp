@@ -37,8 +37,6 @@ class Level {
 
   // Throws where an in-place change of this wrapper, which is no view of another, would be lost.
   virtual void check_write(const Call& call, const TensorImpl& target);
-  // Are changes of this wrapper, which is no view, changes of the tensor below, as the caller holds that?
-  virtual bool shares(const TensorImpl& /*whole*/) const { return false; }
   // Of a level that takes every call: the wrapper that stands for a tensor from outside, as long as it is active, in
   // calls that write into it or make views of it; or the tensor itself.
   virtual TensorImpl* stand_in(TensorImpl* tensor) { return tensor; }

@@ -1,4 +1,4 @@
-"""NumPy's functions of polynomials: vectors of coefficients, that of the highest power first."""
+"""NumPy's functions of polynomials: vectors of coefficients, with the highest power first."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def lexsort(keys, axis):
 
 
 def sort_complex(a):
-    """Complex numbers in the order of their real parts, of equal ones of their imaginary parts."""
+    """The complex numbers sorted by real part; equal real parts are sorted by imaginary part."""
     x = _core.asarray(a)
     x = op.cast(x, _core.complex128) if x.dtype.kind != "complex floating" else x
     return op.take_along_axis(x, lexsort((op.imag(x), op.real(x)), -1), axis=-1)

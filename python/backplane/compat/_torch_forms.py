@@ -28,7 +28,7 @@ op = getattr(ops, NAMESPACE)
 
 
 def dims(dim):
-    """The axes, of which PyTorch takes none for all."""
+    """The axes. PyTorch reads an empty list as all axes."""
     return None if isinstance(dim, (tuple, list)) and not dim else dim
 
 

@@ -1,5 +1,4 @@
-// Where the parts of a call lie on a frame's value stack, of which versions of the interpreter have orders of their
-// own.
+// Where the parts of a call lie on a frame's value stack. Their order depends on the interpreter's version.
 #pragma once
 
 #include <span>

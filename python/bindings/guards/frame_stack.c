@@ -7,7 +7,8 @@
 #include "bindings/guards/frame_stack.h"
 
 #if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
-#error "Backplane reads the frames of CPython 3.11, 3.12 and 3.13, of which each has a layout of its own"
+#error \
+    "Backplane reads the frames of CPython 3.11, 3.12 and 3.13. Each version has its own layout; other versions are not supported"
 #elif PY_VERSION_HEX < 0x030C0000
 #include <internal/pycore_frame.h>
 

@@ -18,7 +18,7 @@ uint8_t form_kinds_of(std::string_view full_name) noexcept;
 
 // set_dim_form(full_name, name, function): the form of calls that spell `dim` or `keepdim`.
 PyObject* set_dim_form(PyObject*, PyObject* args);
-// set_other_form(full_name, name, function): likewise of calls that the entry does not take. The function may return
+// set_other_form(full_name, name, function): the form of calls that the entry does not take. The function may return
 // NotImplemented.
 PyObject* set_other_form(PyObject*, PyObject* args);
 // set_form_kinds(kinds): {kind of first operands: names of ops in our namespace whose other form answers for it}. The
