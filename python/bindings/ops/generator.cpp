@@ -105,12 +105,12 @@ PyGetSetDef generator_getset[] = {{"state", generator_get_state, generator_set_s
 constexpr Declared kGeneratorDoc = R"(Generator(seed: int | None = None)
 --
 
-A sequence of random bits; without a seed, a fresh one.)";
+A sequence of random bits. Without a seed, the sequence is new.)";
 
 constexpr Declared kManualSeedDoc = R"(Generator.manual_seed(self, seed: int, /) -> Generator
 --
 
-Starts the sequence of `seed`.)";
+Restarts the generator with the sequence of `seed`.)";
 
 PyMethodDef generator_methods[] = {{"manual_seed", generator_manual_seed, METH_O, kManualSeedDoc.text},
                                    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},

@@ -38,9 +38,9 @@ constexpr Declared kAsarrayDoc =
     R"(asarray(obj: Any, /, dtype: DType | None = None, *, device: Device | str | None = None, copy: bool | None = None, order: str | None = None) -> Tensor
 --
 
-A tensor of a number, of nested sequences of numbers, or over the memory of an array (buffer protocol or DLPack).
-Memory is shared unless dtype, device, layout or copy=True needs a copy; with copy=False such a need is an error.
-order: NumPy's 'C' for elements in row-major order, 'K' or 'A' for as they lie; 'F' is refused.)";
+Converts a number, nested sequences of numbers, or an array (buffer protocol or DLPack) to a tensor.
+The memory of an array is shared unless dtype, device, layout or copy=True needs a copy. If copy=False and a copy is needed, raises.
+order: NumPy's 'C' for row-major order, 'K' or 'A' for the order in memory; 'F' raises.)";
 
 constexpr Declared kFromDlpackDoc =
     R"(from_dlpack(x: Any, /, *, device: Device | str | None = None, copy: bool | None = None) -> Tensor

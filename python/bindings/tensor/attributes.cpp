@@ -143,7 +143,8 @@ PyGetSetDef tensor_getset[] = {
 constexpr Declared kItemDoc = R"(Tensor.item(self, *position: int) -> Any
 --
 
-The only element, as a Python number; with one int that at a place in row-major order, with an int per axis that at a position.)";
+The only element, as a Python number. With one int, the element at that index in row-major order. With one int per axis, the
+element at that position.)";
 
 constexpr Declared kToListDoc = R"(Tensor.tolist(self) -> Any
 --
@@ -153,14 +154,14 @@ The elements as nested lists of Python numbers.)";
 constexpr Declared kDetachDoc = R"(Tensor.detach(self) -> Tensor
 --
 
-The same memory without the history; inside transforms a constant, copied.)";
+A tensor that shares the memory but has no history. Inside transforms, a copy that is a constant.)";
 
 constexpr Declared kBackwardDoc =
     R"(Tensor.backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None
 --
 
 Adds the gradients of this tensor to the grad of every leaf that it was computed from.
-gradient: the cotangent to start from; ones for a tensor of one element.)";
+gradient: the initial cotangent. It defaults to ones for a tensor of one element.)";
 
 constexpr Declared kRequiresGradDoc = R"(Tensor.requires_grad_(self, wanted: bool = True) -> Tensor
 --

@@ -100,25 +100,25 @@ py::list costs_of(const GraphObject& self, const py::args& args) {
 constexpr Declared kCallDoc = R"(Graph.__call__(self, *args: Any, **kwargs: Any) -> Any
 --
 
-Runs it with arguments like those that were traced.)";
+Runs the graph. The arguments must be like the traced arguments.)";
 
 constexpr Declared kExplainDoc =
     R"(Graph.explain(self, *inputs: Tensor, memory_budget: int | None = None, donated: Sequence[int] = ()) -> str
 --
 
-Who runs which node for inputs of these sizes, a tensor each, and how memory is reused. donated: the inputs, by number,
-into whose memory results may be written.)";
+Lists which backend runs each node for inputs of these sizes (one tensor each), and how memory is reused. donated: the
+numbers of the inputs whose memory may be overwritten with results.)";
 
 constexpr Declared kDotDoc = R"(Graph.dot(self, *inputs: Tensor, color: str = 'backend') -> str
 --
 
-Text for Graphviz of how it runs for inputs of these sizes, a tensor each: by "backend", "bytes" or "flops".)";
+A Graphviz text that shows how the graph runs for inputs of these sizes (one tensor each). color: "backend", "bytes" or "flops".)";
 
 constexpr Declared kCostsDoc = R"(Graph.costs(self, *inputs: Tensor) -> list[tuple[str, int | None, int]]
 --
 
-Of each node, as it runs for inputs of these sizes, a tensor each: its op, its operations (None: unknown) and the bytes
-that it reads and writes.)";
+For each node, as it runs for inputs of these sizes (one tensor each): its op, its number of operations (None if unknown)
+and the bytes that it reads and writes.)";
 
 std::string type_text(const Graph::Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + "[";

@@ -124,13 +124,13 @@ constexpr Declared kModelCallDoc =
     R"(Model.__call__(self, *inputs: Tensor, seed: int | None = None, **named: Tensor) -> tuple[Tensor, ...]
 --
 
-Its results, a tuple, for a tensor per input, in the order of inputs or by their names there. seed: of the random numbers that it draws, the same at each call; without one they
-come from the default generator, others at each call.)";
+Runs the model and returns a tuple of results. Takes one tensor per input, in the order of inputs or by name. seed: with a seed,
+each call draws the same random numbers; without one, each call draws new numbers from the default generator.)";
 
 constexpr Declared kModelExplainDoc = R"(Model.explain(self, *inputs: Tensor, **named: Tensor) -> str
 --
 
-Who runs which node for inputs of these sizes, and how memory is reused.)";
+Lists which backend runs each node for inputs of these sizes, and how memory is reused.)";
 
 }  // namespace
 
