@@ -54,8 +54,8 @@ class OwnedVisitor {
  protected:
   ~OwnedVisitor() = default;
 };
-// Of a tensor whose one reference is the caller's: its own, those of its history's last step where nothing else holds
-// that, and those of its gradient likewise. Of any other tensor, none.
+// Visits the owned objects of a tensor, if the caller holds its only reference: its own, the objects of the last
+// step of its history if nothing else holds that step, and the same for its gradient. Else visits nothing.
 BACKPLANE_API void visit_owned(const bp_tensor* tensor, OwnedVisitor& visitor);
 
 BACKPLANE_API size_t bytes_per_node() noexcept;

@@ -28,15 +28,15 @@ BACKPLANE_API bp_device default_device();
 BACKPLANE_API void set_default_device(bp_device device);
 
 BACKPLANE_API Tensor empty(Shape shape, bp_dtype dtype, bp_device device);
-// Copies `shape` elements with `strides` (in elements, one per axis; empty: contiguous) from host memory. Of bools
-// every byte but 0 is true. Throws for a null address where there are elements, as to_host does.
+// Copies `shape` elements with `strides` (in elements, one per axis; empty: contiguous) from host memory. For bools,
+// every byte except 0 is true. Throws for a null address if there are elements, as to_host does.
 BACKPLANE_API Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, bp_device device);
 // Waits for the tensor's last write and copies its elements, row-major, to `dst` (nbytes of them).
 BACKPLANE_API void to_host(const Tensor& tensor, void* dst);
-// Is every one of these bools the byte 0 or 1, as those of a tensor are?
+// Is every bool the byte 0 or 1, as in a tensor?
 BACKPLANE_API bool are_bools(const void* data, Shape shape, Shape strides) noexcept;
-// A tensor whose memory is the caller's; `release_owner(owner)` runs when the storage dies. Host memory only. Throws
-// for what are_bools denies.
+// A tensor over the caller's memory. `release_owner(owner)` runs when the storage dies. Host memory only. Throws if
+// are_bools is false.
 BACKPLANE_API Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* owner,
                                void (*release_owner)(void*), bool read_only);
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device);  // a call that autograd records
@@ -54,25 +54,26 @@ struct MemoryStats {
 };
 BACKPLANE_API MemoryStats memory_stats(bp_device device);
 BACKPLANE_API void reset_peak_memory_stats(bp_device device);
-// Gives what is kept for reuse back to the system.
+// Returns the memory that is kept for reuse to the system.
 BACKPLANE_API void empty_cache(bp_device device);
-// An allocation that would exceed it, after the cache was emptied, throws Error(BP_ERROR_MEMORY). Empty: no limit.
+// An allocation that would exceed the limit, after the cache was emptied, throws Error(BP_ERROR_MEMORY). Empty: no
+// limit.
 BACKPLANE_API void set_memory_limit(bp_device device, std::optional<uint64_t> bytes);
 
-// How the consumer of an exported tensor reads it. Ordered: behind the work that the tensor waits for. With its stream,
-// a handle of the vendor's, that stream waits on the device; else, and where the backend takes no streams of others,
-// the host waits before it returns.
+// How the consumer of an exported tensor reads it. Ordered: after the work that the tensor waits for. With `stream`, a
+// vendor handle, that stream waits on the device. Without one, or if the backend does not accept external streams, the
+// host waits before it returns.
 struct DlpackConsumer {
   bool ordered = true;
   std::optional<void*> stream;
 };
-// For a producer: the vendor's handle of this thread's current stream on a device by DLPack's numbers. Empty: it has
-// none, or no loaded backend has the device.
+// For a producer: the vendor's handle of this thread's current stream on a device, by DLPack's numbers. Empty if the
+// stream does not have a handle, or no loaded backend has the device.
 BACKPLANE_API std::optional<int64_t> dlpack_stream(int32_t device_type, int32_t device_id);
 
-// The caller owns what is returned. `from_dlpack` takes over `managed` only when it succeeds. What are_bools denies, it
-// copies. The form without versions cannot say whether its memory may be written, and is taken for read-only. On a
-// device with streams, the producer has put its work before what comes next on this thread's current stream, and gets
+// The caller owns the returned value. `from_dlpack` takes ownership of `managed` only when it succeeds. It copies if
+// are_bools is false. The unversioned form does not state whether its memory may be written, so it is read-only. On a
+// device with streams, the producer's work precedes later work on this thread's current stream, and the producer gets
 // its memory back once the work that uses it has ended.
 BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, const DlpackConsumer& consumer = {});
 BACKPLANE_API Tensor from_dlpack(DLManagedTensorVersioned* managed);

@@ -1,7 +1,7 @@
 // The one exception type of the C++ interface, and the checks that throw it.
 //
-// A check's message is built only when the check fails. Codes are those of the contract (abi/base.h); the
-// Python layer maps each to the exception that its users expect.
+// A check's message is built only when the check fails. The contract defines the codes (abi/base.h); the Python layer
+// maps each code to the exception that its users expect.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// What a device can do and what it is, by name. Functions throw Error.
+// Features and properties of a device, by name. Functions throw Error.
 #pragma once
 
 #include <string>

@@ -31,11 +31,11 @@ class Executable;
 
 // How a graph is to be run.
 struct GraphOptions {
-  // Per input: a run may write its results into the input's memory, where nobody else holds that. Empty: into none.
+  // Per input: a run may write its results into the input's memory if nothing else refers to it. Empty: no input.
   std::vector<bool> donated;
-  // Bytes of what a run keeps between its nodes: neither inputs nor results. Where it would keep more, values are
-  // computed again where they are next needed, as far as that helps. A derivative has the same budget for its forward
-  // and backward half together.
+  // The bytes that a run keeps between its nodes, without inputs and results. To stay within the budget, values are
+  // recomputed where they are next needed, as far as that helps. The forward and backward half of a derivative share
+  // the budget.
   std::optional<uint64_t> memory_budget;
 };
 
@@ -127,29 +127,30 @@ class BACKPLANE_API TraceScope {
   explicit TraceScope(const char* transform = "make_graph", std::function<SourceLine()> where = {});
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
-  // What the function sees in place of `example`, of which only shape, dtype and device are read; or of this shape.
+  // The tensor that the function sees instead of `example`. Reads only the shape (unless `shape` is given), dtype and
+  // device of `example`.
   Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
   // Ends the scope. Results that depend on no input are constants of the graph.
   Graph leave(std::span<const Tensor> results, GraphOptions options = {});
-  // The generators that the function drew from, in the order of Graph::generators. As they were given to
-  // reserve_random: none was moved on.
+  // The generators that the function drew from, in the order of Graph::generators. Their states are unchanged since
+  // reserve_random received them.
   std::span<bp_generator_state* const> generators() const;
-  // The tensors from outside whose values the function has read, in no order: those are in no node of the graph.
+  // The tensors from outside whose values the function has read, unordered. The graph has no nodes for these reads.
   std::vector<TensorRead> reads() const;
   // Tensors from outside that the function has changed in place so far. They keep their values until the graph runs.
   std::vector<Tensor> changed() const;
   // The same of a tensor that `enter` gave.
   bool has_changed(const Tensor& entered) const;
-  // Calls of this generator will always give what they would give now: of one that is made inside the function.
+  // For a generator made inside the function: its calls always return the numbers that they would return now.
   void fix_generator(size_t index);
 
  private:
   std::unique_ptr<core::TraceLevel> level_;
 };
 
-// Functions as arguments of control flow (the ops cond, while_loop, scan): each traced for arguments like its examples.
-// Tensors that they use from outside become further arguments of all of them, behind their own: `lifted`, of which some
-// may be known before. Random numbers that they draw are drawn here, before the op is called, and arguments too.
+// Functions as arguments of control flow (the ops cond, while_loop, scan). Each is traced for arguments like its
+// examples. Tensors that they use from outside become additional arguments of every function, after its own: `lifted`.
+// Some may be known before. Random numbers are drawn here, before the op is called, and become arguments too.
 struct BodyOf {
   const char* name;  // of what the user called, for messages
   Function function;
@@ -179,29 +180,29 @@ BACKPLANE_API void save_graph(const Graph& graph, const std::string& path);
 // Opens the plugins of the ops and devices that the file names. `device`: where it is to run in their place.
 BACKPLANE_API Graph load_graph(const std::string& path, std::optional<bp_device> device = {});
 
-// The graph of a text (docs/reference/graph-format.md), as Graph::text writes it. `constant`: the tensor of a constant
-// whose elements are not in the text, by its name; an empty one: there is none. `device`: as in load_graph.
+// The graph of a text (docs/reference/graph-format.md), as Graph::text writes it. `constant`: returns the tensor, by
+// name, of a constant whose elements are not in the text; empty if unknown. `device`: as in load_graph.
 BACKPLANE_API Graph parse_graph(std::string_view text, const std::function<Tensor(const std::string&)>& constant = {},
                                 std::optional<bp_device> device = {});
 
-// The graph with other calls in the place of some of its nodes. `edit` is called for each, in their order, inside a
-// trace, with the node's index and the tensors that it reads: what it returns, or calls ops to make, stands in place
-// of the node's results; nullopt: the node stays. An edit that adds, drops or moves nodes is one of these. What nobody
-// reads is dropped before a run. `where`: as TraceScope's. Of a graph whose sizes are numbers.
+// The graph with some nodes replaced. `edit` is called for each node, in order, inside a trace, with the node's index
+// and the tensors that it reads. The tensors that `edit` returns replace the node's results; nullopt keeps the node.
+// This covers adding, dropping and moving nodes. Unused nodes are dropped before a run. `where`: as for TraceScope.
+// The sizes of the graph must be numbers.
 using EditNode = std::function<std::optional<std::vector<Tensor>>(size_t node, std::span<const Tensor> inputs)>;
 BACKPLANE_API Graph edit_graph(const Graph& graph, const EditNode& edit, const std::function<SourceLine()>& where = {});
 
-// A size with a name, that of these axes of inputs, which may differ from call to call.
+// A named size of these input axes, which may differ from call to call.
 struct DynamicSize {
   std::string name;
   std::vector<std::pair<size_t, uint32_t>> places;  // input, axis
 };
 // A function from tensors to tensors as a graph, for arguments like these. With dynamic sizes it is traced some ten
-// times; what it gives holds for other sizes within the constraints that the graph states.
+// times; the graph is valid for other sizes within the constraints that it states.
 BACKPLANE_API Graph make_graph(const Function& function, std::span<const Tensor> examples,
                                std::span<const DynamicSize> dynamic = {});
 
-// The function's trace where the dynamic sizes are given ones. An empty graph: there is none there, `refusal` says why.
+// The function's trace at given dynamic sizes. If the graph is empty, the trace failed and `refusal` gives the reason.
 struct TracedAt {
   Graph graph;
   std::string refusal;
@@ -209,8 +210,8 @@ struct TracedAt {
   std::vector<SizeUse> uses;
 };
 using TraceAt = std::function<TracedAt(std::span<const int64_t>)>;
-// The graph for all sizes of a function of which `traced` is one trace, and `trace` makes others. Throws
-// BP_ERROR_SHAPE naming a size that the function has to know. `notes`: the uses of `traced`; the rest is filled in.
+// The graph of a function for all sizes. `traced` is one trace; `trace` makes others. If the function needs the value
+// of a size, throws BP_ERROR_SHAPE, which names it. `notes`: the uses of `traced`; the rest is filled in.
 BACKPLANE_API Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynamic, const TraceAt& trace,
                                        GraphOptions options = {}, SizeNotes* notes = nullptr);
 

@@ -1,8 +1,8 @@
 // Functions as arguments of ops: what a Graph argument holds, with the rules that its author gives to transforms.
 //
-// The ops `checkpoint` and `custom_function` take one. It is made with std::make_shared; whoever keeps it shares it.
-// Its members may be called again and on any thread on which a transform runs, and throw Error. Tensors come and go as
-// seen below the transform that asks. In cotangents and tangents an empty Tensor is a zero.
+// The ops `checkpoint` and `custom_function` take one. It is made with std::make_shared and has shared ownership. Its
+// members may be called again, on any thread on which a transform runs, and throw Error. Tensors are passed as seen
+// below the calling transform. In cotangents and tangents an empty Tensor is a zero.
 #pragma once
 
 #include <functional>
@@ -91,10 +91,10 @@ BACKPLANE_API std::shared_ptr<GraphFunction> make_custom_function(std::string na
 BACKPLANE_API std::shared_ptr<GraphFunction> make_checkpoint(
     std::string name, std::function<std::vector<Tensor>(std::span<const Tensor>)> function);
 
-// Takes `count` counters of a generator for one random call, which is how every front door takes random numbers. While
-// a checkpoint recomputes on this thread, it gives those of the first run, and `generator` stays as it is.
+// Takes `count` counters of a generator for one random call; every frontend draws random numbers this way. While a
+// checkpoint recomputes on this thread, returns the counters of the first run and leaves `generator` unchanged.
 BACKPLANE_API bp_generator_state reserve_random(bp_generator_state& generator, uint64_t count);
-// The same for a call of an op with these arguments, of which the largest count of elements bounds what it can draw.
+// The same for a call of an op with these arguments. Their largest element count bounds the numbers it can draw.
 BACKPLANE_API bp_generator_state reserve_random(bp_generator_state& generator, OpHandle op,
                                                 std::span<const bp_value> args);
 

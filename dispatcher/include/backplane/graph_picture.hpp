@@ -19,8 +19,8 @@ BACKPLANE_API std::string graph_dot(const Graph& graph, std::span<const Tensor> 
 
 struct NodeCost {
   std::string op_name;
-  // Operations: one per element that a primitive computes, two per term of a product; of any other op, those of its
-  // decomposition. Empty where neither says it.
+  // Operations: one per element that a primitive computes, two per term of a product. Any other op has the operations
+  // of its decomposition. Empty if unknown.
   std::optional<uint64_t> flops;
   uint64_t bytes = 0;  // read and written; of a view none
 };

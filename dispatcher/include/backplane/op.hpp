@@ -84,7 +84,7 @@ BACKPLANE_API CallCounts call_counts() noexcept;
 BACKPLANE_API void reset_call_counts() noexcept;
 // Host fallbacks are allowed by default; forbidden, they are missing-kernel errors. Returns the old setting.
 BACKPLANE_API bool allow_host_fallback(bool allowed) noexcept;
-// Likewise the loops of entries that say `batch: loop`; forbidden, they are errors.
+// The same for the loops of entries with `batch: loop`; forbidden, they are errors.
 BACKPLANE_API bool allow_batch_loop(bool allowed) noexcept;
 
 // For the laws that compare two ways to one result. Each returns the old setting and holds for the process.

@@ -78,7 +78,7 @@ struct OptionalInts {
   OptionalInts(const std::vector<int64_t>& ints) noexcept : list(ints) {}
 };
 
-// Positions of which some may be absent, as in a slice's start.
+// Positions that may be absent, such as the start of a slice.
 class Positions {
  public:
   Positions(std::initializer_list<std::optional<int64_t>> ints) {

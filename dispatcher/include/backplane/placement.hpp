@@ -11,8 +11,8 @@
 
 namespace backplane {
 
-// How the calls of an op on a device were served. A composite op stands for the ops of which it is made, and a view
-// computes nothing: neither has a row.
+// How the calls of an op on a device were served. Composite ops and views do not have rows: a composite op runs as
+// other ops, and a view does not compute.
 struct Placement {
   std::string op;
   std::string device;

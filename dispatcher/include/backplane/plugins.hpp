@@ -24,15 +24,15 @@ struct PluginInfo {
   std::vector<std::string> waits_for;
 };
 
-// Loads the file now and registers what it brings, all of it or nothing.
+// Loads the file now and registers all of its contents, or nothing.
 BACKPLANE_API PluginInfo load_plugin(const std::string& path);
-// Refused (BP_ERROR_BUSY) while leases are held, with their list, and from inside one of the plugin's calls.
+// Throws BP_ERROR_BUSY while leases are held (the message lists them), and from inside a call of the plugin.
 BACKPLANE_API void unload_plugin(std::string_view name);
-// Those found by manifest and those loaded.
+// The plugins found by manifest and the loaded plugins.
 BACKPLANE_API std::vector<PluginInfo> plugins();
 // Reads the manifests (*.backplane.json) of a folder; the files open when a device or op of theirs is first used.
 BACKPLANE_API void add_plugin_path(const std::string& folder);
-// As add_plugin_path; a folder that cannot be searched is no error, but stands in plugin_folders() with the reason.
+// As add_plugin_path, but a folder that cannot be searched is not an error: plugin_folders() lists it with the reason.
 BACKPLANE_API void offer_plugin_path(const std::string& folder);
 // For the end of a program whose other threads may still be computing, or starting a plugin or a device: waits for
 // calls that run, up to two seconds, since static objects of libraries that they use end with the program; and for

@@ -22,8 +22,8 @@ class BACKPLANE_API Registration {
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  // Registers the op and its rows, instead of those of an earlier `define`. With the same signature the op keeps its
-  // handle. Where it throws, what was registered before stays. Other threads should not call the op meanwhile.
+  // Registers the op and its rows; they replace the ones of an earlier `define`. With the same signature the op keeps
+  // its handle. If it throws, the earlier registration stays. Other threads should not call the op meanwhile.
   OpHandle define(const bp_op_def& op, std::span<const bp_kernel_def> kernels, std::shared_ptr<void> kept = {});
   // The op's name is free, and calls of it are refused.
   void withdraw() noexcept;
@@ -34,10 +34,9 @@ class BACKPLANE_API Registration {
   bool kept_ = false;  // the registry refers to the owner
 };
 
-// While it lives, calls of this thread are those of a kernel: below all transforms, and past the keys that the frame's
-// call has passed. What the kernel makes of its arguments has no history, as they have none; the tape still records,
-// so that a result with a history was made of a tensor from outside. For kernels that call ops by their public
-// functions.
+// For kernels that call ops by their public functions. While the scope lives, this thread's calls run as calls of a
+// kernel: below all transforms, and past the keys that the frame's call has passed. The arguments have no history, so
+// results computed from them have none. The tape still records, so a result with a history used a tensor from outside.
 class BACKPLANE_API KernelScope {
  public:
   explicit KernelScope(const bp_frame& frame) noexcept;
@@ -52,7 +51,7 @@ class BACKPLANE_API KernelScope {
   void* captures_;
 };
 
-// Has the tape taken the frame's call as a whole, so that a history of what is made below it is lost?
+// Did the tape record the frame's call as a whole? Then the history of values made below the call is lost.
 BACKPLANE_API bool is_recorded_whole(const bp_frame& frame) noexcept;
 
 }  // namespace backplane

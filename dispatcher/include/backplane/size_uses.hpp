@@ -48,13 +48,13 @@ struct SizeUse {
   bool is_comparison() const { return kind >= Kind::kEqual && kind <= Kind::kLessEqual; }
 };
 
-// The uses of one run, and what is known of them once the graph for any size has been made.
+// The uses of one run, and the facts about them that the graph for any size determines.
 struct SizeNotes {
   std::vector<SizeUse> uses;
-  // Per use: its expression in the graph's sizes, for Graph::size_at. None: it is no whole number, or not known.
+  // Per use: its expression in the graph's sizes, for Graph::size_at. Absent: it is not an integer, or not known.
   std::vector<std::optional<int64_t>> expressions;
-  // The first use whose outcome is not known at other sizes, with its line. Empty: there is none, and the graph holds
-  // at every size that its constraints take.
+  // The first use whose outcome is not known at other sizes, with its line. If empty, the graph is valid at every size
+  // that its constraints accept.
   std::string unknown;
 };
 

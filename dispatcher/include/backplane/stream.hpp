@@ -43,8 +43,8 @@ class BACKPLANE_API Stream {
   void wait(const Event& event) const;  // later work comes after the event
   void wait(const Stream& other) const;
   Event record() const;
-  // Runs `then` when the work that is on the stream now has ended or failed, on any thread: it must neither throw nor
-  // call an op. Where the backend cannot tell it runs in a later wait.
+  // Runs `then` on any thread when the work that is on the stream now has ended or failed. `then` must not throw and
+  // must not call an op. If the backend does not report completion, `then` runs in a later wait.
   void on_complete(std::function<void()> then) const;
 
  private:
@@ -60,7 +60,7 @@ struct PriorityRange {
 };
 BACKPLANE_API PriorityRange stream_priorities(bp_device device);
 
-// Makes a stream the calling thread's current one of its device. Scopes nest.
+// Makes a stream the calling thread's current stream on its device. Scopes nest.
 class BACKPLANE_API StreamScope {
  public:
   explicit StreamScope(Stream stream);
@@ -111,13 +111,13 @@ BACKPLANE_API bool is_pinned(const Tensor& tensor) noexcept;
 // the stream has passed the copy.
 BACKPLANE_API Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking);
 
-// How long a wait for the device may take; std::nullopt: any time, as at the start. A device whose work has not ended
-// by then is lost, and every thread that waits for it raises DeviceLostError.
+// How long a wait for the device may take. The default, std::nullopt, has no limit. If the device's work does not end
+// in time, the device is lost, and every thread that waits for it raises DeviceLostError.
 BACKPLANE_API void set_wait_timeout(bp_device device, std::optional<double> seconds);
 
-// A device that was lost, or is to be as new: drops its work and its memory. Tensors of before are lost, and what was
-// compiled is compiled anew. Where the backend can abort, or wait with a deadline, calls that hang end; else it waits
-// for them. Other devices go on.
+// Resets a device, lost or not: drops its work and its memory. Existing tensors are lost, and compiled kernels are
+// compiled again. If the backend can abort, or wait with a deadline, hanging calls end; else this waits for them. Other
+// devices are not affected.
 BACKPLANE_API void reset_device(bp_device device);
 
 }  // namespace backplane

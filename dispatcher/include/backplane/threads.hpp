@@ -1,7 +1,7 @@
 // How many threads the host's pool uses, this process over.
 //
 // The pool starts at the first loop that is worth splitting. Its size is BACKPLANE_NUM_THREADS or, without it, the
-// number of processors that this process may run on (a value that is no positive number counts as none). Both functions
+// number of processors that this process may run on (a value that is not a positive number is ignored). Both functions
 // may be called from any thread.
 #pragma once
 

@@ -1,9 +1,9 @@
 // Functional transforms: reverse mode, forward mode and batching, in any nesting.
 //
-// A scope makes its transform the innermost one of this thread until it ends. `enter` gives the tensor that the
-// transformed function shall see; `leave` takes a result back out. Scopes end in the reverse order of their making, on
-// their thread, also when the function throws. Tensors made inside that were not taken out with `leave` belong to the
-// scope, and using one after its end is an error. All functions throw Error.
+// A scope makes its transform this thread's innermost transform until the scope ends. `enter` returns the tensor that
+// the transformed function sees; `leave` takes a result back out. Scopes end in the reverse order of construction, on
+// their thread, also when the function throws. A tensor made inside and not taken out with `leave` belongs to the
+// scope; using it after the scope's end is an error. All functions throw Error.
 //
 // The functions below the scopes do the same for a whole function; `transform` names the caller in messages.
 #pragma once
@@ -28,15 +28,15 @@ struct PullbackState;
 
 // ---- reverse mode ----------------------------------------------------------------------------------------------
 
-// From cotangents of a function's results to those of its inputs. Copies share one state. It may be called more than
-// once and after its scope has ended, at whatever transforms are then active.
+// Maps cotangents of a function's results to cotangents of its inputs. Copies share one state. It may be called more
+// than once and after its scope has ended, under the transforms that are active then.
 class BACKPLANE_API Pullback {
  public:
   Pullback() = default;
-  // `cotangents`: one per result, of its shape and dtype; an empty Tensor is a zero. `keep`: it will be called again.
-  // Returns one cotangent per input; zeros where no result depends on it.
+  // `cotangents`: one per result, of its shape and dtype; an empty Tensor is a zero. `keep`: the pullback will be
+  // called again. Returns one cotangent per input; zeros if no result depends on the input.
   std::vector<Tensor> operator()(std::span<const Tensor> cotangents, bool keep = true) const;
-  // The gradients of the only result, which has no dimensions: from a cotangent of one. It is not called again.
+  // The gradients of the only result, which has no dimensions, for the cotangent 1. Must be the last call.
   std::vector<Tensor> of_one() const;
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
@@ -50,9 +50,9 @@ class BACKPLANE_API GradScope {
   explicit GradScope(const char* transform = "grad");
   ~GradScope();
   GradScope(const GradScope&) = delete;
-  // Only floating and complex tensors have gradients; others are refused. The order of calls is that of the cotangents.
+  // Throws for tensors that are not floating or complex. The cotangents have the order of these calls.
   Tensor enter(const Tensor& input);
-  // Ends the scope. The results become what they are outside; the first `n_roots` of them are what the pullback is of.
+  // Ends the scope. Replaces each result by its value outside. The pullback is of the first `n_roots` results.
   Pullback leave(std::span<Tensor> results, size_t n_roots);
 
  private:
@@ -80,7 +80,7 @@ class BACKPLANE_API JvpScope {
 
 // ---- batching --------------------------------------------------------------------------------------------------
 
-// What random ops do inside a batch: refuse, give all rows the same numbers, or each its own.
+// Random ops inside a batch throw, give all rows the same numbers, or give each row its own numbers.
 enum class Randomness : uint8_t { kError, kSame, kDifferent };
 
 class BACKPLANE_API BatchScope {
@@ -88,13 +88,13 @@ class BACKPLANE_API BatchScope {
   explicit BatchScope(int64_t size, Randomness randomness = Randomness::kError, const char* transform = "vmap");
   ~BatchScope();
   BatchScope(const BatchScope&) = delete;
-  // A tensor without `axis`, along which it has the scope's size.
+  // Returns the tensor without `axis`. The input has the scope's size along `axis`.
   Tensor enter(const Tensor& input, int32_t axis);
-  // An argument that is the same for all rows: what is computed from it belongs to the batch, which may be written into
-  // that. A change of the argument itself is one of the caller's tensor, and takes no value of the batch.
+  // An argument that all rows share. Values computed from it belong to the batch and accept writes of batched values.
+  // Writing to the argument changes the caller's tensor, so a batched value cannot be written to it.
   Tensor enter_shared(const Tensor& input);
-  // The result with the batch at `axis` of it; a value that is the same for all rows is repeated. Without an axis, the
-  // value itself, which must be the same for all rows.
+  // The result with the batch at its `axis`; a value that all rows share is repeated. Without an axis, the value
+  // itself, which all rows must share.
   Tensor leave(const Tensor& result, std::optional<int32_t> axis);
 
  private:
@@ -115,7 +115,7 @@ struct ValuesAndGradients {
   std::vector<Tensor> values;
   std::vector<Tensor> gradients;  // per input, of its shape and dtype
 };
-// Of the function's first result, which has no dimensions; the others are values only.
+// Differentiates the function's first result, which has no dimensions. The other results are only returned.
 BACKPLANE_API ValuesAndGradients value_and_grad(const Function& function, std::span<const Tensor> inputs);
 
 struct ValuesAndTangents {
@@ -129,31 +129,31 @@ BACKPLANE_API ValuesAndTangents jvp(const Function& function, std::span<const Te
 BACKPLANE_API std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs,
                                        Randomness randomness = Randomness::kError);
 
-// For recursions that call no op: throws Error(BP_ERROR_MEMORY) where this thread's stack is nearly used up.
+// For recursions that do not call ops: throws Error(BP_ERROR_MEMORY) if this thread's stack is nearly used up.
 BACKPLANE_API void check_stack_left(const char* who);
 
-// What a tensor inside transforms stands over, batched or not; another tensor itself.
+// The innermost value of a tensor inside transforms, batched or not. For any other tensor, the tensor itself.
 BACKPLANE_API Tensor innermost_value(const Tensor& tensor);
-// The tensor's value as one without transforms: through grad and jvp levels. Throws where it differs from row to row of
-// a batch, naming `who` asks.
+// The tensor's value without transforms, through grad and jvp levels. Throws if it differs between rows of a batch; the
+// message names `who`.
 BACKPLANE_API Tensor plain_value(const Tensor& tensor, const char* who);
-// The tensor's value as `other`, and a trace around both, see it: without the transforms that began later. Throws where
-// it differs from row to row of a batch of theirs.
+// The tensor's value as seen by `other`, and by a trace around both: without the transforms that began later. Throws if
+// it differs between rows of a batch of these transforms.
 BACKPLANE_API Tensor value_beside(const Tensor& tensor, const Tensor& other, const char* who);
 // The transforms that the tensor belongs to, innermost first; empty for a plain one.
 BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
-// The transform that differentiates the tensor, "grad" or "jvp", for which whatever is made of its data outside of ops
-// would be a constant; nullptr where there is none.
+// The transform that differentiates the tensor, "grad" or "jvp", or nullptr. For this transform, a value made from the
+// tensor's data outside of ops would be a constant.
 BACKPLANE_API const char* differentiated_by(const Tensor& tensor);
 // Is a transform active on this thread?
 BACKPLANE_API bool transforms_active() noexcept;
-// Is every call of this thread written down or handled by a transform, whatever its arguments are, so that even what is
-// computed from plain tensors has no values to read?
+// Does a transform record or handle every call of this thread, for any arguments? Then even a result computed from
+// plain tensors has no values to read.
 BACKPLANE_API bool every_call_taken() noexcept;
-// Inside of a function that such a transform runs, and of none within: were calls recorded where it was called? Else
+// Directly inside a function that such a transform runs: were calls recorded where the transform was called? Elsewhere
 // true.
 BACKPLANE_API bool recorded_outside() noexcept;
-// Is the tensor one of a transform (its data cannot be read directly)?
+// Does the tensor belong to a transform (its data cannot be read directly)?
 BACKPLANE_API bool is_transformed(const Tensor& tensor);
 
 }  // namespace backplane

@@ -3,7 +3,7 @@
  * Pointers that a function of this table receives are borrowed. `data` is whatever `allocate` returned; the host
  * does no arithmetic on it unless the backend is BP_BACKEND_ADDRESSABLE, and carries displacement in byte
  * offsets. Streams are in order. A function may be called from any thread; calls on one stream are serialised by
- * the host, but for `wait` and `wait_for`, which may stand beside others. Optional slots may be NULL. No function
+ * the host, except `wait` and `wait_for`, which may run concurrently. Optional slots may be NULL. No function
  * receives a block or a copy of 0 bytes, and no kernel a tensor whose data is NULL, unless the backend is
  * BP_BACKEND_HOST_MEMORY. */
 #ifndef BACKPLANE_ABI_BACKEND_H

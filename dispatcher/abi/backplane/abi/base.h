@@ -84,7 +84,7 @@ enum {
 };
 
 /* Dtypes, dense, so that a set of them is a mask: `1u << BP_FLOAT32`. X(constant, number, name, C++ type of an element,
- * bytes, DLPack's code): whoever needs one of these facts takes it from here. float16 and bfloat16 are structs of
+ * bytes, DLPack's code). This is the only list of these facts. float16 and bfloat16 are structs of
  * plugin/dtype.hpp. */
 #define BP_DTYPES(X)                                                \
   X(BOOL, 0, "bool", bool, 1, kDLBool)                              \

@@ -18,8 +18,8 @@ typedef struct bp_extension_keys {
   bp_header header;
   /* The bit of a key in frame->keys; 0: there is none of that name. */
   uint64_t(BP_CALL* find)(const char* name);
-  /* From now on every call of this thread carries these keys (on != 0) or no longer does. Gives those of them that it
-   * carried before. Bits that are no plugin's key are left out. */
+  /* From now on every call of this thread carries these keys (on != 0) or no longer does. Returns which of the keys it
+   * carried before. Ignores bits that are not the key of a plugin. */
   uint64_t(BP_CALL* include)(uint64_t keys, int32_t on);
 } bp_extension_keys;
 

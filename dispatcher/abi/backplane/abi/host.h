@@ -31,9 +31,9 @@ typedef struct bp_loop_index {
  * along reduced dims. Rank 0 means one element.
  *
  * For advanced indexing (the shape rules `index` and `index_put`) the loop runs over what the indices select, in the
- * order of its dims: absent elements of the list are no operands, and `indexed` is the operand that is read (index), or
- * written once it holds x (index_put). At each place its byte is that of its strides plus, for each of `indices`, the
- * position times `stride`. Dims [joint_first, joint_first + joint_rank) are those of the index tensors. */
+ * order of its dims. Absent elements of the list are not operands. `indexed` is the operand that is read (index), or
+ * written once it holds x (index_put). At each place, its byte offset is the offset by its strides plus, for each of
+ * `indices`, the position times `stride`. The index tensors have dims [joint_first, joint_first + joint_rank). */
 typedef struct bp_loop {
   bp_header header;
   int32_t rank;

@@ -162,13 +162,13 @@ enum {
   BP_FORMULA_LOOP = 1u << 4,       /* BATCH: loop over the batch, counted; no roots */
   BP_FORMULA_DERIVED = 1u << 5,    /* codegen's; BATCH with no roots: by the shape word, where bp_batch_follows */
   /* `native` always runs, and nodes only state what it reads: what the roots reach (args, outs; SHAPE of an arg where
-   * metadata is enough) is kept for it. Any number of roots. It gives a value per target of a VJP, one of a PUT, one
-   * per result of the others. */
+   * metadata is enough) is kept for it. Any number of roots. It returns a value per target for a VJP, one value for a
+   * PUT, and one per result otherwise. */
   BP_FORMULA_NATIVE_ONLY = 1u << 6
 };
 
 /* What a formula reads. Borrowed; an absent cotangent or tangent is ABSENT. `calls[i]` is the linked op
- * handle of names[i]; names that no node calls are for native formulas (the ops of FIT), and linked likewise. */
+ * handle of names[i]. Names that no node calls are for native formulas (the ops of FIT), and are linked too. */
 typedef struct bp_formula_env {
   bp_header header;
   const bp_value* args;

@@ -93,8 +93,8 @@ typedef struct bp_plugin {
   bp_status(BP_CALL* stop)(void* context);
 } bp_plugin;
 
-/* `out->header.struct_size` holds the host's size on entry: the plugin writes no further, and sets it to
- * what it wrote. Pure: starts no device, thread or allocation. */
+/* `out->header.struct_size` holds the host's size on entry. The plugin does not write beyond it, and sets it to
+ * the size that it wrote. Pure: does not start a device or thread, and does not allocate. */
 typedef bp_status(BP_CALL* bp_plugin_query_fn)(uint32_t host_major, uint32_t host_minor, bp_plugin* out);
 #define BP_PLUGIN_QUERY_SYMBOL "bp_plugin_query"
 
