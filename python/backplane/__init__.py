@@ -151,6 +151,6 @@ del TYPE_CHECKING
 
 
 def __dir__():
-    """What users call: without the ops of which others are made."""
+    """The public names, without the ops that only other ops use."""
     names = {name for name in globals() if not name.startswith("_")}
     return sorted(names - _ops.helpers(_functions) - {"DTYPES"} | _LATER.keys())

@@ -65,7 +65,7 @@ def insert(x: Tensor, obj: int | slice | Sequence[int] | Tensor, values: Any, ax
     values = op.broadcast_to(values, [count if place == axis else n for place, n in enumerate(x.shape)])
     if len(places) == 1:
         return op.concat([_part(x, axis, 0, places[0]), values, _part(x, axis, places[0], None)], axis=axis)
-    # What is put in comes right before the element at its place; a stable sort keeps the order of equals.
+    # An inserted value comes right before the element at its place; a stable sort keeps the order of equals.
     keys = op.concat([op.multiply(_core.asarray(places, dtype=_core.int64, device=x.device), 2),
                       op.iota(size, start=1, step=2, device=x.device)], axis=0)  # fmt: skip
     return op.take(op.concat([values, x], axis=axis), op.argsort(keys), axis=axis)
@@ -73,7 +73,7 @@ def insert(x: Tensor, obj: int | slice | Sequence[int] | Tensor, values: Any, ax
 
 @takes_tensor
 def delete(x: Tensor, obj: int | slice | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
-    """x without what stands at the positions obj along axis (of x flattened, without one)."""
+    """x without the elements at the positions obj along axis. Without axis, x is flattened first."""
     x, axis = _along("delete", x, axis)
     size = x.shape[axis]
     places, _ = _positions("delete", obj, size, size)
@@ -128,7 +128,7 @@ def argpartition(x: Tensor, kth: int | Sequence[int], axis: int | None = -1) -> 
 
 
 def ix_(*args: Tensor | Sequence[int]) -> tuple[Tensor, ...]:
-    """Vectors of positions, or of bools, so that x[ix_(rows, columns)] is what stands where they cross."""
+    """Index arrays from vectors of positions or bools: x[ix_(rows, columns)] selects the given rows and columns."""
     found = []
     for place, arg in enumerate(args):
         x = _core.asarray(arg)

@@ -250,7 +250,7 @@ def _check_structure(name, found, expected):
 
 
 def _different(sizes):
-    """Each once, by comparisons: those of a dynamic size are followed, its hash is not."""
+    """The distinct sizes, by comparison: a trace follows comparisons of a dynamic size, but not its hash."""
     found = []
     for size in sizes:
         if size not in found:

@@ -191,7 +191,7 @@ def _match(template, container, what, found):
 
 
 class _Call:
-    """One call of a function: what is not a tensor among its arguments, and the structure of its result."""
+    """One call of a function: its arguments other than tensors, and the structure of its result."""
 
     def __init__(self, name, fun, inputs):
         self.name = name

@@ -62,7 +62,7 @@ def _ops_dtypes():
 
 
 class Definition:
-    """What is known of one op so far, and its registration."""
+    """The parts of one op that are defined so far, and its registration."""
 
     def __init__(self, name, signature, *, mutates, alias, shape, dtypes, doc, place, core):
         self.name, self.signature, self.mutates, self.alias = name, signature, mutates, alias
@@ -219,7 +219,7 @@ def _check_name(name):
 
 
 def _registration(name, place, replace):
-    """The registration under which an op of this name is defined: a new one, or that of the op that it replaces."""
+    """The registration under which an op of this name is defined: a new one, or the registration of the op it replaces."""
     before = definitions.get(name)
     if before is None:
         return _core.CustomOp()

@@ -47,7 +47,7 @@ DTYPES = {
 }
 # Names that NumPy and PyTorch have for them.
 double, single, half, long, short = _core.float64, _core.float32, _core.float16, _core.int64, _core.int16
-# Bits of fraction and exponent of the floating types; complex types have those of their parts.
+# Bits of fraction and exponent of the floating types. A complex type has the bits of its parts.
 _FRACTION_BITS = {"float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 KINDS = {
     "bool": ("bool",),
@@ -87,7 +87,7 @@ def _dtype_of(value, who):
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
-    """Is dtype of a kind ('bool', 'integral', 'real floating', ...), equal to a dtype, or either for one of a tuple?"""
+    """True if dtype is of the given kind ('bool', 'integral', 'real floating', ...) or equals the given dtype. For a tuple, any of its elements."""
     dtype = dtype if isinstance(dtype, _core.DType) else _core.as_dtype(dtype, "isdtype")
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -127,7 +127,7 @@ def result_type(*arrays_and_dtypes: Tensor | DType | Number) -> DType:
 
 
 def floating_type(*tensors):
-    """The dtype to which those of the tensors promote that are no integers or bools, the default where none is: in which they meet as floats."""
+    """The dtype to which the floating and complex tensors promote; the default dtype if there are none."""
     found = [x.dtype for x in tensors if x.dtype.kind in ("real floating", "complex floating")]
     return result_type(*found) if found else _core.default_float()
 

@@ -20,7 +20,7 @@ def _named(function, values, indices):
 
 
 def _one_axis(function, x, dim, several):
-    """The axis of x, of which a number has 0 and -1."""
+    """The axis of x. A tensor without dimensions accepts the axes 0 and -1."""
     if not hasattr(dim, "__index__"):
         raise _core.ArgumentTypeError(f"{function}: argument dim: found {dim!r}, expected one axis (an int); {several}")
     return normalized_axis(function, dim, max(x.ndim, 1), "dim")

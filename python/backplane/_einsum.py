@@ -63,7 +63,7 @@ def _labels(subscripts, ranks):
 
 
 def _parse(subscripts, ranks):
-    """Per operand of this rank the labels of its axes, and those of the result. Axes of the ellipsis are numbers."""
+    """The labels of the axes of each operand, which has this rank, and of the result. Axes of the ellipsis are numbers."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):

@@ -54,7 +54,7 @@ def float_power(x: Tensor, y: Operand) -> Tensor:
     """x to the power of y in float64 or complex128, whatever the dtypes are."""
     given = given_tensor("float_power", "y", y)
     wide = _core.complex128 if "complex floating" in (x.dtype.kind, given.dtype.kind) else _core.float64
-    # What is no tensor keeps its digits, and goes where x is.
+    # A value that is not a tensor keeps its digits, and goes to x's device.
     y = op.cast(y, wide) if isinstance(y, _core.Tensor) else _core.asarray(y, dtype=wide, device=x.device)
     return op.pow(op.cast(x, wide), y)
 

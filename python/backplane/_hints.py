@@ -279,7 +279,7 @@ _TEXTS = {"": _OF_PACKAGE, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN
 
 
 def no_attribute(module, name):
-    """The error that a module has not the name, with what does the same, or where NumPy does it."""
+    """The error for a name that the module does not have. It names the replacement, or NumPy's function."""
     part = module.__name__.removeprefix("backplane")
     hint = "" if name.startswith("_") else _hint(part, name)
     return AttributeError(f"module '{module.__name__}' has no attribute '{name}'{hint}", name=name, obj=module)

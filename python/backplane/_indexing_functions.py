@@ -100,7 +100,7 @@ def _integers(function, argument, x):
 
 
 def _check_within(function, argument, x, low, high):
-    """Inside a transform there is no one value to look at."""
+    """Skipped inside a transform, where the value cannot be read."""
     if x.size and _core.has_values(x) and not bool(op.all(op.logical_and(op.greater_equal(x, low), op.less(x, high)))):
         raise _core.OutOfRangeError(f"{function}: argument {argument}: found a position out of range, expected {low} to {high - 1}")
 

@@ -40,7 +40,7 @@ class Info:
         }
 
     def dtypes(self, *, device=None, kind=None):
-        """The standard's dtypes by name: all, those of a kind, or of any of a tuple of kinds."""
+        """The standard's dtypes by name: all dtypes, or only the dtypes of a kind or of a tuple of kinds."""
         _check_device("dtypes", device)
         for one in kind if isinstance(kind, tuple) else (kind,):
             if one is not None and one not in KINDS:
@@ -52,7 +52,7 @@ class Info:
 
 
 def _check_device(who, device):
-    """Raises for what is no device: the answers themselves are the same for all."""
+    """Raises if device is not a device. The answers are the same for all devices."""
     if device is not None and not isinstance(device, _core.Device):
         if not isinstance(device, str):
             raise _core.ArgumentTypeError(

@@ -45,7 +45,7 @@ __all__ = [
     "unflatten",
 ]
 
-# NumPy's words for the ways in which an axis goes on, and those of the op.
+# NumPy's names of the padding modes, and the op's names.
 
 
 def broadcast_shapes(*shapes: int | Sequence[int | None]) -> tuple[int | None, ...]:
@@ -170,7 +170,7 @@ def expand(x: Tensor, /, *shape: int | Sequence[int]) -> Tensor:
 
 
 def _kept(x, sizes):
-    """The sizes, of which -1 is x's along that axis."""
+    """The sizes, where -1 means x's size along that axis."""
     new = len(sizes) - x.ndim
     for place, size in enumerate(sizes):
         if size == -1:
@@ -240,7 +240,7 @@ def t(x: Tensor) -> Tensor:
 
 
 def normalized_axis(function, axis, ndim, argument="axis"):
-    """The axis counted from the front. Errors: IndexError where there is none."""
+    """The axis counted from the front. Errors: IndexError if the axis is out of range."""
     if not hasattr(axis, "__index__"):
         raise _core.ArgumentTypeError(f"{function}: argument {argument}: found {axis!r}, expected an integer")
     axis = axis.__index__()

@@ -23,7 +23,7 @@ def _may_be_nan(x):
 def _nan_position(function, x, axis, keepdims, locate, extreme):
     if not _may_be_nan(x):
         return locate(x, axis, keepdims=keepdims)
-    # Inside a transform there is no one value to look at.
+    # Skipped inside a transform, where the value cannot be read.
     if _core.has_values(x) and bool(op.any(op.all(op.isnan(x), axis))):
         raise _core.ArgumentValueError(f"{function}: argument x: found NaN alone along axis {axis}, expected a number")
     # A comparison with NaN is false, so that an infinity is not taken for what would stand in NaN's place.
@@ -33,11 +33,11 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
 
 @takes_tensor
 def nanargmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """Position of the first largest element that is no NaN. Errors: ValueError where all along axis are NaN."""
+    """Position of the first largest element that is not NaN. Errors: ValueError if all elements along axis are NaN."""
     return _nan_position("nanargmax", x, axis, keepdims, op.argmax, op.nanmax)
 
 
 @takes_tensor
 def nanargmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """Position of the first smallest element that is no NaN. Errors: ValueError where all along axis are NaN."""
+    """Position of the first smallest element that is not NaN. Errors: ValueError if all elements along axis are NaN."""
     return _nan_position("nanargmin", x, axis, keepdims, op.argmin, op.nanmin)

@@ -85,7 +85,7 @@ def interp(
     width, rise = op.subtract(op.take(xp, after), x0), op.subtract(y1, y0)
     share = op.divide(op.subtract(x, x0), op.where(op.equal(width, 0), 1, width))
     inside = op.add(y0, op.multiply(rise, share))
-    # Infinite ends: from the other one, as NumPy has it; the knot itself and what is level are no matter of slopes.
+    # At an infinite end, interpolate from the other end, as NumPy does. At a knot, and between equal values, no slope is needed.
     inside = op.where(op.isnan(inside), op.subtract(y1, op.multiply(rise, op.subtract(1, share))), inside)
     inside = op.where(op.logical_and(op.isnan(inside), op.logical_or(op.equal(x, x0), op.equal(y0, y1))), y0, inside)
     inside = op.where(op.equal(x, op.take(xp, after)), y1, inside)

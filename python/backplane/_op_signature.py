@@ -73,7 +73,7 @@ def _without_none(hint):
 
 
 def _word_of(op, name, hint):
-    """The registry's word of a hint that is neither optional nor a list."""
+    """The registry's word of a hint that is not optional and not a list."""
     for mark in getattr(hint, "__metadata__", ()):
         if isinstance(mark, types.Meaning):
             return mark.word

@@ -8,7 +8,7 @@ from . import _core, _ops
 from ._opcheck_report import OpCheckError, OpCheckReport
 
 class Failure(Exception):
-    """A check has failed: the words say what was found and what was expected."""
+    """A failed check. The message states the found and the expected result."""
 
 
 class NotStated(Exception):

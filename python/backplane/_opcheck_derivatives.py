@@ -172,7 +172,7 @@ def gradient(subject):
 
 
 def _written_through(subject, dtype):
-    """The gradients of a base that is changed through its view, by the rule `put`: of what it was, and of what was written."""
+    """The gradients of a base that is changed through its view, by the rule `put`: for its old value and for the written value."""
     if not any(row["state"] in ("stated", "derived") for row in subject.rule("put")):
         return
     arguments, base = in_dtype(subject, dtype), subject.facts["alias"]

@@ -22,7 +22,7 @@ OpCheckError.__module__ = "backplane"
 
 
 class CheckRow:
-    """One check on one device: verdict 'passed', 'failed' or 'not stated', and in words what was found."""
+    """One check on one device: the verdict 'passed', 'failed' or 'not stated', and a description of the findings."""
 
     __slots__ = ("check", "device", "text", "verdict")
     device: str

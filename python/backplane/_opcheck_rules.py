@@ -11,7 +11,7 @@ from ._opcheck_report import FAILED, NOT_STATED, PASSED
 _INPLACE, _OUT, _COMPOSITE = 4, 8, 4096  # BP_OP_*
 _MISSING = re.compile(r"([\w:.]+): no kernel on device ([\w:]+)")
 _MOST_FAILURES = 100  # of kernels that still run when a call is refused
-# A kernel's own refusals, by what they are about.
+# Errors that a kernel raises itself, by subject.
 _ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
 
 

@@ -46,7 +46,7 @@ def is_helper(name):
 
 
 def helpers(functions):
-    """Those of the ops, by name, that are no functions for users."""
+    """The names of the ops that are not public functions."""
     return {name for name in functions if is_helper(f"{NAMESPACE}::{name}")}
 
 

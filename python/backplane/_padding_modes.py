@@ -91,7 +91,7 @@ def by_odd_reflection(x, axis, counts, with_edge):
 
 
 def by_function(x, before, after, function, options):
-    """NumPy's form: function(vector, (before, after), axis, options) writes into each vector of the padded tensor, of which the rest is 0."""
+    """NumPy's form: function(vector, (before, after), axis, options) writes into each vector of the padded tensor. Its padding starts as 0."""
     padded = op.pad(x, before, after)
     for axis in range(padded.ndim):
         lanes = op.moveaxis(padded, axis, -1)

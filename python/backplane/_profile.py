@@ -62,7 +62,7 @@ class profile:
         ]
 
     def range(self, name: str) -> _Range:
-        """`with p.range("forward"): ...` shows as an event of that name around what it calls."""
+        """`with p.range("forward"): ...` shows as an event of that name around the calls inside."""
         if self._core is None or self._events is not None:
             raise _core.ArgumentValueError("profile.range: the profile does not run. Fix: use it inside of its block")
         return _Range(self._core, name)

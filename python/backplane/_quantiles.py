@@ -204,7 +204,7 @@ def nanquantile(
     x: Tensor, q: Tensor | float | Sequence[Any], axis: int | Sequence[int] | None = None, *, method: str = "linear",
     keepdims: bool = False
 ) -> Tensor:
-    """quantile of the elements that are no NaN, NaN of none."""
+    """quantile of the elements that are not NaN; NaN if all are NaN."""
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 

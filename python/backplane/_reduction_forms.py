@@ -117,7 +117,7 @@ def _reduction(name):
 
 def _nan_reduction(name):
     def form(x, *args, where=None, initial=None, **more):
-        """NumPy's where= and initial=, of the elements that are no NaN."""
+        """NumPy's where= and initial=, for the elements that are not NaN."""
         if name == "nanmean" and initial is not None:
             return NotImplemented
         if where is None and initial is None:

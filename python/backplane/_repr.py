@@ -17,7 +17,7 @@ MOST_DIGITS = 1074  # after the point: the least float64 above 0, 2 ** -1074, ha
 
 
 def options():
-    """Those of the process, and of the blocks that this thread is in."""
+    """The options of the process, overridden by the `with` blocks that this thread is in."""
     return {**OPTIONS, **_OF_BLOCK.get({})}
 
 

@@ -96,7 +96,7 @@ def _variables(function, x, y, rowvar, dtype):
 
 
 def _check_weights(name, weights, count):
-    """Relative weights, or how often each observation counts. Inside a transform there is no one value to look at."""
+    """Relative weights, or how often each observation counts. The check is skipped inside a transform, where the value cannot be read."""
     require_real("cov", name, weights)
     if weights.shape != (count,):
         raise _core.ShapeError(f"cov: argument {name}: found shape {tuple(weights.shape)}, expected ({count},)")

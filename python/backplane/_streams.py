@@ -77,7 +77,7 @@ class Stream:
         self._core.synchronize()
 
     def wait(self, other: Event | Stream, /) -> None:
-        """What is given to it from now on comes after the event, or after the other stream's work so far."""
+        """Makes later work on this stream wait for the event, or for the other stream's work so far."""
         if isinstance(other, Stream):
             self._core.wait_stream(other._core)
         elif isinstance(other, Event):
@@ -132,7 +132,7 @@ class Event:
         self._core = _core.CoreEvent()
 
     def record(self, stream: Stream | None = None) -> Event:
-        """Puts it at the end of the work so far of a stream (the current one of the default device where none is named)."""
+        """Records the event after the stream's work so far. stream defaults to the default device's current stream."""
         self._core.record((current_stream() if stream is None else stream)._core)
         return self
 

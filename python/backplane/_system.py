@@ -109,7 +109,7 @@ def plugins() -> list[PluginInfo]:
 
 
 def load_plugin(path: str | PathLike[str]) -> PluginInfo:
-    """Loads a plugin's file now and registers what it brings, all of it or nothing."""
+    """Loads a plugin's file now and registers all of its contents, or nothing."""
     return PluginInfo(_core.load_plugin(file_name("load_plugin", path)))
 
 
@@ -189,7 +189,7 @@ def memory_stats(device: Device | str | None = None) -> dict[str, int | None]:
 
 
 def reset_peak_memory_stats(device: Device | str | None = None) -> None:
-    """From now on peak_bytes counts anew, from what is allocated."""
+    """Resets peak_bytes to the bytes that are allocated now."""
     _core.reset_peak_memory_stats(_core.default_device() if device is None else device)
 
 

@@ -178,7 +178,7 @@ def _rebuild(data, shape, dtype, device, requires_grad):
 
 
 def _leaf(x, who):
-    """The tensor whose elements are copied: inside transforms, that of a constant."""
+    """The tensor whose elements are copied; inside transforms, the value of a constant."""
     plain = _core.readable(x, who)
     if not plain.is_leaf:
         raise _core.ArgumentValueError(

@@ -39,7 +39,7 @@ def require_real(function, name, x):
 
 
 def require_room(function, argument, count):
-    """Refuses what is no count, and one of which no vector fits into memory, before it is computed."""
+    """Raises if count is not a count, or if a vector of this length cannot fit into memory, before computing it."""
     try:
         _core.empty([count], _core.float64, _core.default_device())
     except _core.BackplaneError as error:

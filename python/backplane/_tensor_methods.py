@@ -118,7 +118,7 @@ def _nelement(x: Tensor) -> int:
 
 
 def _round(x: Tensor, ndigits: int | None = None) -> Tensor:
-    """Python's round: to whole numbers where ndigits is None."""
+    """Python's round. Without ndigits, rounds to whole numbers."""
     return round(x, ndigits or 0)
 
 
@@ -197,7 +197,7 @@ def _new_zeros(
 def _new_ones(
     x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Ones of this size, and unless stated of x's dtype and on its device."""
+    """Ones of this size. dtype and device default to those that x has."""
     return _new(x, size, 1, dtype, device, requires_grad)
 
 
@@ -377,7 +377,7 @@ extend(_core.Tensor, TensorMembers)
 
 
 def refuse_names():
-    """Last: what the registry has under these names is no method."""
+    """Called last: the registry's ops with these names are not methods."""
     for kind, names in _ABSENT.items():
         for name in names.split():
             setattr(getattr(_core, kind), name, _absent(kind, name))

@@ -105,7 +105,7 @@ def _answer(x):
 
 
 def isscalar(x: object) -> bool:
-    """Is x a number or a text of Python's or NumPy's? A tensor is none."""
+    """True if x is a Python or NumPy number or string. A tensor is not a scalar."""
     return isinstance(x, (int, float, complex, str, bytes)) or (hasattr(x, "dtype") and hasattr(x, "item") and not hasattr(x, "__setitem__"))
 
 

@@ -346,7 +346,7 @@ def matrix_norm(x: Tensor, *, keepdims: bool = False, ord: float | str = "fro") 
 def norm(
     x: Tensor, ord: float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Tensor:
-    """NumPy's norm: of vectors along one axis, of matrices over two, and of all elements where neither ord nor axis is given."""
+    """NumPy's norm: vector norms along one axis, matrix norms over two. Without ord and axis, the norm of all elements."""
     if axis is None and (ord is None or x.ndim == 1):
         flat = vector_norm(x, ord=2 if ord is None else ord)
         return _bp.reshape(flat, (1,) * x.ndim) if keepdims else flat

@@ -136,7 +136,7 @@ def cross_entropy(
 
 
 def _check_probabilities(function, **arguments):
-    """Refuses what lies outside of 0 to 1, on the CPU alone: another device would be waited for."""
+    """Raises for values outside of 0 to 1, on the CPU only: any other device would have to finish its work first."""
     for name, x in arguments.items():
         is_read = x.size and x.device.backend == "cpu" and _core.has_values(x)
         if is_read and not (0 <= bp.min(x.detach()) and bp.max(x.detach()) <= 1):

@@ -51,7 +51,7 @@ def _follow(running, value, momentum):
 
 
 def _primal(value, running):
-    """The statistic without the transforms it was computed in, of which the running one, from outside, knows nothing."""
+    """The statistic without the transforms it was computed in. The running statistic is outside of these transforms."""
     try:
         return _core.value_beside(value, running, "running statistics").detach()
     except bp.BackplaneError:

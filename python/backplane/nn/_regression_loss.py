@@ -104,7 +104,7 @@ def _variance(input, var):
     if not isinstance(var, bp.Tensor):
         negative, var = var < 0, bp.full_like(input, var)
     else:
-        # Inside a transform there is no one value to look at.
+        # Skipped inside a transform, where the value cannot be read.
         negative = _core.has_values(var) and bool(bp.any(bp.less(var, 0)))
     if negative:
         raise bp.ArgumentValueError("gaussian_nll_loss: argument var: found a negative number, expected variances")
