@@ -1,8 +1,8 @@
-// Files in which a plugin keeps what was expensive to make: in the folder that an environment variable names, or where
-// the user's caches are. A file that cannot be read or written costs time and is no error.
+// Files in which a plugin caches results that are expensive to compute, in the folder that an environment variable
+// names, or in the user's cache folder. A file that cannot be read or written costs time and is not an error.
 //
-// `keep` and `find_kept` go by a key, a text of all that the bytes follow from. The file's name has the key's hash; the
-// file repeats the key, and has the hash of the bytes, so that neither another key's bytes nor damaged ones are taken.
+// `keep` and `find_kept` use a key, a text of everything that determines the bytes. The file's name has the key's hash.
+// The file repeats the key and the hash of the bytes, so that bytes of another key and damaged bytes are detected.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ inline std::string head_of_kept(std::string_view key, std::string_view bytes) {
   return "backplane keeps " + digits_of_hash(bytes) + ", made of\n" + std::string(key) + "\n";
 }
 
-// Empty where nothing is kept under the key, or what is has been damaged.
+// Empty if there is no entry under the key, or the entry is damaged.
 inline std::string find_kept(const std::filesystem::path& folder, const std::string& prefix, std::string_view key) {
   if (folder.empty()) return {};
   const std::string found = read_cache_file(folder / (prefix + name_of_key(key)));

@@ -44,7 +44,7 @@ Scalar<T> to_scalar(T x) {
     return static_cast<Scalar<T>>(x);
 }
 
-// Back to an element: to T where the function gives what it takes for a T, which rounds half floats.
+// Back to an element: converts to T if the function returns the scalar type of T. This rounds half floats.
 template <class T>
 auto from_scalar(Scalar<T> x) {
   if constexpr (kIsComplex<T>)

@@ -16,7 +16,7 @@ struct FusedAxis {
   std::vector<int64_t> strides;
 };
 
-// What a region loads, then what it stores.
+// The loads of a region, then its stores.
 inline std::vector<const FusedOperand*> operands_of(const FusedProgram& program) {
   std::vector<const FusedOperand*> operands;
   for (const FusedOperand& load : program.loads) operands.push_back(&load);
@@ -24,8 +24,8 @@ inline std::vector<const FusedOperand*> operands_of(const FusedProgram& program)
   return operands;
 }
 
-// Innermost first, without those of size 1; those of the space's dims from `first` up to `end`. `shapes` and `strides`
-// of each operand's tensor; an operand without a shape is not there.
+// The axes of the space's dims from `first` up to `end`, innermost first, without axes of size 1. `shapes` and
+// `strides` are of each operand's tensor; an operand without a shape is absent.
 inline std::vector<FusedAxis> fused_axes(const std::vector<const FusedOperand*>& operands,
                                          const std::vector<std::vector<int64_t>>& shapes,
                                          const std::vector<std::vector<int64_t>>& strides, size_t first, size_t end) {

@@ -1,9 +1,9 @@
-// A region as calls of scalar functions in order, which a backend's compiler writes down in its own language: one load
-// for each way in which an operand is read, a call or a few per node, reductions over rows, one store per output.
+// A region as an ordered list of scalar function calls. A backend's compiler emits it in its own language: one load
+// for each way in which an operand is read, one or more calls per node, reductions over rows, one store per output.
 //
-// It knows functions by codegen's names, and nothing of memory or threads. Half floats are held as float32 and rounded
-// after each op (`rounded_float16`, `rounded_bfloat16`: the backend's own), as kernels round what they store; so a
-// result has the bits that the ops have one by one. Header-only.
+// It names functions as codegen does, and does not deal with memory or threads. Half floats are held as float32 and
+// rounded after each op (`rounded_float16`, `rounded_bfloat16`: the backend's own), as kernels round their stores. So a
+// result has the same bits as the separate ops. Header-only.
 #pragma once
 
 #include <cstring>
@@ -51,14 +51,14 @@ struct FusedReduction {
   uint32_t operand, result;  // variables
 };
 
-// A variable has a greater number than those of which it is made.
+// A variable has a greater number than its operands.
 struct FusedProgram {
   FusedSpace space;
   std::vector<bool> uniform;               // per variable: it is one in all
   std::vector<FusedOperand> loads;         // before the calls
-  std::vector<FusedNumber> numbers;        // likewise
-  std::vector<FusedCall> calls;            // each after what it reads
-  std::vector<FusedReduction> reductions;  // likewise
+  std::vector<FusedNumber> numbers;        // before the calls
+  std::vector<FusedCall> calls;            // each after its operands
+  std::vector<FusedReduction> reductions;  // each after its operands
   std::vector<FusedOperand> stores;        // one for each output
   std::vector<bp_tensor*> constants;       // borrowed
   bool has_rows() const { return space.reduced > 0; }
@@ -66,7 +66,7 @@ struct FusedProgram {
 
 class FusedLowering {
  public:
-  // Throws where the region is none that grow_regions claims by these rules.
+  // Throws if grow_regions would not claim this region by these rules.
   FusedLowering(const GraphView& region, const FusedRules& rules)
       : graph_(region), rules_(rules), made_(region.n_values(), kNone) {}
 
@@ -74,7 +74,7 @@ class FusedLowering {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i)
       BP_CHECK(rules_[i].kind != FusedKind::kNone, NOT_IMPLEMENTED, "a region holds ", graph_.node(i).op,
                ", which is not fused: ", rules_[i].reason);
-    // Rows first, into which what has an element per row fits.
+    // Rows first: a value with one element per row fits into them.
     for (const bool rows : {true, false})
       for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
         if ((rules_[i].space.reduced > 0) != rows) continue;

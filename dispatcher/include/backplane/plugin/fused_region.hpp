@@ -1,7 +1,8 @@
-// What a compiled region is on any device, to derive an executable from (backplane/plugin/compiler.hpp): its program, a
-// reference to each constant that it reads, how its operands usually lie, and which of its outputs may lie in an input.
+// The device-independent part of a compiled region, the base of an executable (backplane/plugin/compiler.hpp): its
+// program, a reference to each constant that it reads, the usual layout of its operands, and the outputs that may reuse
+// an input's memory.
 //
-// Operands are what the program loads, then what it stores. Constant after its construction. Header-only.
+// Operands are the program's loads, then its stores. Constant after its construction. Header-only.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// The space of a fused region: what its values have elements for. Where the region holds reductions, the space is rows
-// that these run over.
+// The iteration space of a fused region. If the region holds reductions, the space consists of the rows that they
+// reduce.
 //
-// Dims of size 1 are left out, so what is reduced with and without `keepdims` lies alike. Header-only.
+// Dims of size 1 are left out, so a reduction has the same layout with and without `keepdims`. Header-only.
 #pragma once
 
 #include <algorithm>

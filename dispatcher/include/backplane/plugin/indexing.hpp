@@ -106,8 +106,8 @@ inline void add_index_offsets(const char* op, const IndexPlan& plan, const Index
   });
 }
 
-// body(byte in the indexed tensor, byte in the selected one) for every selected element; what is selected at one
-// element comes in the order of the joint positions. `offsets`: of these.
+// Calls body(byte in the indexed tensor, byte in the selected one) for every selected element. The selections at one
+// element come in the order of the joint positions. `offsets`: the offsets of these positions.
 template <class Body>
 void for_each_selected(const IndexPlan& plan, const std::vector<int64_t>& offsets, Body&& body) {
   size_t position = 0;

@@ -4,7 +4,8 @@
 //   BP_KERNEL("acme::axpby", "cpu", kernel<axpby>)
 //
 // Parameters: Context first if wanted; MutTensor and OutSlot are the results, in order; all others are the arguments,
-// in order. std::optional<...> accepts what is absent or not wanted. fn returns void or a bp_status, and may throw.
+// in order. std::optional<...> accepts an absent argument or an unwanted result. fn returns void or a bp_status, and
+// may throw.
 // Not the contract: header-only sugar over backplane/abi.
 #pragma once
 
@@ -150,7 +151,7 @@ P unpack(const Call& call, int index) {
   }
 }
 
-// Each parameter's position among those of its role; the last two elements count arguments and results.
+// Each parameter's position among the parameters of its role; the last two elements count arguments and results.
 template <class... P>
 consteval std::array<int, sizeof...(P) + 2> positions() {
   constexpr Role kRoles[] = {Unpack<P>::kRole..., Role::kContext};

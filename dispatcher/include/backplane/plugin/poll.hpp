@@ -7,8 +7,8 @@
 
 namespace backplane::plugin {
 
-// Asks until `done()` is true or `timeout` nanoseconds have passed; gives what it said last. Asks at least once, and
-// without pauses for the first moments, since most work of a device is short.
+// Calls `done()` until it is true or `timeout` nanoseconds have passed; returns its last result. Calls it at least
+// once, and without pauses at first, because most work of a device is short.
 template <class Done>
 bool poll_for(uint64_t timeout, Done done) {
   using std::chrono::nanoseconds;

@@ -1,10 +1,10 @@
-// How a backend's compiler cuts a graph into regions: a node joins those that make its operands where it fits them, and
-// else begins one.
+// How a backend's compiler cuts a graph into regions. A node joins the regions that make its operands if it fits them;
+// else it begins a new region.
 //
-// No path leaves a region and comes back: each region and each other node has a level above the levels of all that it
-// reads from elsewhere, so what is of one level does not depend on one another. What is computed again, and what reads
-// that, joins no region that begins before. Linear in the size of the graph. Header-only; what a region is made of, the
-// compiler's Rules say:
+// No path leaves a region and comes back: the level of each region, and of each other node, is above the levels of its
+// inputs from elsewhere. So regions and nodes of one level do not depend on each other. Recomputed nodes, and their
+// readers, do not join a region that begins earlier. Linear in the size of the graph. Header-only; the compiler's Rules
+// define the content of a region:
 //
 //   Space                              what the nodes of a region have in common; copyable
 //   kMostNodes                         of a region
@@ -184,7 +184,7 @@ class RegionGrowth {
     return true;
   }
 
-  // Each goes to the one of the highest level, or else to the last that did not.
+  // Each region joins the region of the highest level, or else the last region that did not join one.
   void merge_alike() {
     std::map<Space, std::vector<uint32_t>> alike;
     for (uint32_t region = 0; region < regions_.size(); ++region)

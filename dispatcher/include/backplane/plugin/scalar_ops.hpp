@@ -23,7 +23,7 @@ inline void add_scalar_ops(ScalarOps& ops, const ScalarOpName* rows, bp_dtype in
     static constexpr ScalarOpName rows[] = {BP_SCALAR_##arity##_##from##_##to(BP_SCALAR_OPS_ROW){nullptr, nullptr}}; \
     add_scalar_ops(ops, rows, in, operands, out);                                                                    \
   }
-// A selection has a function for every dtype, of which the list names that of bools.
+// A selection has a function for every dtype; the list names the function for bools.
 #define BP_SCALAR_OPS_SELECT(op, function, number) {"bp::" #op, "bp_" #op},
 #define BP_SCALAR_OPS_SAME(name, dtype)                                                                           \
   BP_SCALAR_OPS_LIST(UNARY, 1, name, name, dtype, dtype)                                                          \

@@ -26,7 +26,7 @@ struct NoScope {
 // fill() sets stream_create, stream_destroy, flush, completed, wait, wait_for, stream_wait and deferred_error.
 //
 // Backend has host() and device(ordinal). A Scope(device) stands around each call. Stream(device) makes a stream, and
-// ~Stream waits for what is recorded. A Stream has
+// ~Stream waits for the recorded work. A Stream has
 //   void flush(uint64_t ticket);
 //   uint64_t completed();
 //   bp_status wait(uint64_t ticket);                   // BP_ERROR_DATA: work up to it met bad data

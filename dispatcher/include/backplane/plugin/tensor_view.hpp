@@ -60,7 +60,7 @@ using ConstTensor = TensorView<const T>;
 template <class T>
 using MutTensor = TensorView<T>;
 
-// Numbers. A value of another kind is an error that says what was found.
+// Numbers. For a value of another kind, the error states the kind that was found.
 inline const char* tag_name(uint16_t tag) {
   static constexpr const char* kNames[] = {"nothing",          "a bool",      "an int",  "a float",
                                            "a complex number", "a string",    "a dtype", "a device",

@@ -1,10 +1,9 @@
-// Writes a file as a whole: readers see the old content or the new one, and two writers never mix theirs.
+// Writes a file atomically: readers see the old or the new content, and two writers never mix their content.
 //
-// The bytes go to a file of a random name in the same folder, which takes the target's name at the end and is removed
-// where that is not reached. A symbolic link is followed to its target. A file that is replaced keeps owner and mode.
-// What is not a regular file (a device, a pipe, a folder) is refused, and so is a file that this user may not write.
-// A failure is a FileError, whose text is the reason and, where there is one, the fix. For Linux; one thread per
-// object.
+// The bytes go to a file with a random name in the same folder. At the end it is renamed to the target; on failure it
+// is removed. A symbolic link is followed to its target. A replaced file keeps its owner and mode. Throws for a target
+// that is not a regular file (a device, a pipe, a folder), or that this user may not write. A failure is a FileError;
+// its text gives the reason and, if there is one, the fix. For Linux; one thread per object.
 #pragma once
 
 #include <fcntl.h>
