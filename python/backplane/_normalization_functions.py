@@ -22,7 +22,7 @@ __all__ = ["layer_norm", "rms_norm"]
 def layer_norm(
     x: Tensor, weight: Operand | None = None, bias: Operand | None = None, *, axis: int | Sequence[int] = (-1,), eps: float = 1e-05
 ) -> Tensor:
-    """x less its mean over axes, divided by sqrt(variance + eps), then scaled by weight and moved by bias, which broadcast."""
+    """(x - mean) / sqrt(variance + eps) over axes, scaled by weight and shifted by bias, which broadcast."""
     _refuse_sizes("layer_norm", weight)
     return op.layer_norm(x, weight, bias, axis=axis, eps=eps)
 
@@ -30,13 +30,13 @@ def layer_norm(
 @takes_dim
 @takes_tensor
 def rms_norm(x: Tensor, weight: Operand | None = None, *, axis: int | Sequence[int] = (-1,), eps: float = 1e-06) -> Tensor:
-    """x divided by the root of its mean square over axes (to which eps is added), then scaled by weight, which broadcasts."""
+    """x / sqrt(mean(x²) + eps) over axes, scaled by weight, which broadcasts."""
     _refuse_sizes("rms_norm", weight)
     return op.rms_norm(x, weight, axis=axis, eps=eps)
 
 
 def _refuse_sizes(function, weight):
-    """A list of ints is PyTorch's normalized_shape; taken for a weight it would multiply by the sizes."""
+    """A list of ints is PyTorch's normalized_shape. As a weight, it would multiply by the sizes."""
     if isinstance(weight, (list, tuple)) and weight and all(isinstance(size, int) for size in weight):
         raise _core.ArgumentTypeError(
             f"{function}: argument weight: found {weight!r}, expected a Tensor. Fix: sizes of the last axes, PyTorch's normalized_shape, go to "

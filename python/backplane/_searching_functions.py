@@ -35,13 +35,13 @@ def nonzero(x: Tensor, *, as_tuple: bool = True) -> tuple[Tensor, ...]:
 
 @takes_tensor
 def flatnonzero(x: Tensor) -> Tensor:
-    """The positions, in row-major order, of the elements other than 0."""
+    """The positions of the nonzero elements, in row-major order."""
     return op.select(op.argwhere(op.reshape(x, [-1])), 1, 0)
 
 
 @takes_tensor
 def bucketize(x: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """For each element the number of rising boundaries below it; with right, of those not above it."""
+    """For each element, the number of ascending boundaries below it; with right, the number of boundaries not above it."""
     boundaries = given_tensor("bucketize", "boundaries", boundaries, (x,))
     return op.searchsorted(boundaries, x, side="right" if right else "left")
 
@@ -73,7 +73,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 @takes_tensor
 def compress(condition: Tensor, x: Tensor, axis: int | None = None) -> Tensor:
-    """The parts of x along axis (its elements, without one) where the vector condition is true."""
+    """The slices of x along axis where the vector condition is true. Without axis, the elements of x flattened."""
     x = given_tensor("compress", "x", x)
     if condition.ndim != 1:
         raise _core.ShapeError(f"compress: argument condition: found {condition.ndim} dimensions, expected a vector")

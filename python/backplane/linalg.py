@@ -117,7 +117,7 @@ def _word(function, argument, found, expected):
 
 
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower L with L L^H = x, or the upper U with U^H U = x, of positive definite matrices. Both triangles of x are read: it is (x + x^H) / 2 that is factorised."""
+    """The lower L with L L^H = x, or the upper U with U^H U = x, of positive definite matrices. Reads both triangles of x: factorises (x + x^H) / 2."""
     return _bp.cholesky(x, upper=upper)
 
 
@@ -146,7 +146,7 @@ def svd(x: Tensor, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def svdvals(x: Tensor) -> Tensor:
-    """The singular values, descending."""
+    """The singular values, in descending order."""
     return _bp.svdvals(x)
 
 
@@ -161,17 +161,17 @@ def eigh(x: Tensor, UPLO: str | None = None) -> EighResult:
 
 @_takes_tensor
 def eigvalsh(x: Tensor, UPLO: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending; of others, and UPLO, as of eigh."""
+    """The eigenvalues of Hermitian matrices, in ascending order. Other matrices and UPLO are treated as in eigh."""
     return _bp.eigvalsh(_of_triangle("eigvalsh", x, UPLO))
 
 
 def eig(x: Tensor) -> EigResult:
-    """Eigenvalues and eigenvectors (columns) of square matrices; complex also where x is real."""
+    """Eigenvalues and eigenvectors (columns) of square matrices. The results are complex, also for a real x."""
     return EigResult(*_bp.eig(x))
 
 
 def eigvals(x: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, which are complex."""
+    """The eigenvalues of square matrices. They are complex, also for a real x."""
     return _bp.eigvals(x)
 
 
@@ -179,12 +179,12 @@ def eigvals(x: Tensor) -> Tensor:
 
 
 def solve(x1: Tensor, x2: Tensor) -> Tensor:
-    """The y with x1 y = x2; x2 is a vector where it has one axis, else a stack of matrices."""
+    """The y with x1 y = x2. If x2 has one axis, it is a vector, else a stack of matrices."""
     return _bp.solve(x1, x2)
 
 
 def solve_triangular(x1: Tensor, x2: Tensor, *, upper: bool = False, unit_diagonal: bool = False) -> Tensor:
-    """The y with x1 y = x2, where of x1 only one triangle is read, and not its diagonal where that is stated to be 1."""
+    """The y with x1 y = x2. Reads only one triangle of x1; if its diagonal is stated to be 1, does not read the diagonal."""
     return _bp.solve_triangular(x1, x2, upper=upper, unit_diagonal=unit_diagonal)
 
 
@@ -196,7 +196,7 @@ def inv(x: Tensor) -> Tensor:
 def pinv(
     x: Tensor, rcond: float | Tensor | None = None, hermitian: bool = False, *, rtol: float | Tensor | None = None
 ) -> Tensor:
-    """The pseudo-inverses; singular values up to rtol (NumPy's rcond) times the largest count as 0. That x is hermitian changes nothing."""
+    """The pseudo-inverses; singular values up to rtol (NumPy's rcond) times the largest count as 0. hermitian has no effect."""
     return _bp.pinv(x, rtol=rcond if rtol is None else rtol)
 
 
@@ -229,7 +229,7 @@ def slogdet(x: Tensor) -> SlogdetResult:
 def matrix_rank(
     x: Tensor, tol: float | Tensor | None = None, hermitian: bool = False, *, rtol: float | Tensor | None = None
 ) -> Tensor:
-    """The numbers of singular values above rtol times the largest, or above tol. That x is hermitian changes nothing."""
+    """The numbers of singular values above rtol times the largest, or above tol. hermitian has no effect."""
     if tol is None:
         return _bp.matrix_rank(x, rtol=rtol)
     tol = _bp.expand_dims(tol, (-1,)) if getattr(tol, "ndim", 0) else tol
@@ -251,14 +251,14 @@ def matrix_exp(x: Tensor) -> Tensor:
 
 @_takes_tensor
 def matrix_power(x: Tensor, n: int) -> Tensor:
-    """The n-th powers of square matrices; of their inverses where n is negative, in the default float where x is of integers."""
+    """The n-th powers of square matrices. If n is negative, the powers of their inverses; for an integer x, in the default float."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise _core.ShapeError(f"matrix_power: argument x: found shape {x.shape}, expected square matrices")
     return _bp.matrix_power(x, n)
 
 
 def multi_dot(arrays: Sequence[Tensor]) -> Tensor:
-    """The product of matrices, in the order of multiplication that takes the fewest operations; a vector may stand at either end."""
+    """The product of matrices, in the order that takes the fewest operations. The first and the last operand may be a vector."""
     arrays = list(arrays)
     arrays = [_given_tensor("multi_dot", "arrays", x, arrays) for x in arrays]
     if len(arrays) < 2:

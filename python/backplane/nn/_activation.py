@@ -67,7 +67,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """input above 0, alpha (exp(input) - 1) elsewhere."""
+    """input where input > 0, alpha * (exp(input) - 1) elsewhere."""
     return _applied("elu", input, inplace, alpha=alpha)
 
 
@@ -77,17 +77,17 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """input above 0, alpha (exp(input / alpha) - 1) elsewhere."""
+    """input where input > 0, alpha * (exp(input / alpha) - 1) elsewhere."""
     return _applied("celu", input, inplace, alpha=alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """input above 0, negative_slope input elsewhere."""
+    """input where input > 0, negative_slope * input elsewhere."""
     return _applied("leaky_relu", input, inplace, negative_slope=negative_slope)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input above 0, weight input elsewhere; weight has one element, or one per channel (axis 1 of input)."""
+    """input where input > 0, weight * input elsewhere. weight has one element, or one per channel (axis 1 of input)."""
     if weight.ndim > 1:
         raise bp.ShapeError(f"prelu: argument weight: found shape {tuple(weight.shape)}, expected one axis or none")
     channels = input.shape[1] if input.ndim > 1 else 1
@@ -113,7 +113,7 @@ def rrelu(
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """input times the normal distribution function of it; approximate: 'none' (by erf) or 'tanh'."""
+    """input times the standard normal distribution function at input. approximate: 'none' (by erf) or 'tanh'."""
     if approximate not in ("none", "tanh"):
         raise bp.ArgumentValueError(f"gelu: argument approximate: found {approximate!r}, expected 'none' or 'tanh'")
     return bp.gelu(input) if approximate == "none" else bp.gelu_tanh(input)
@@ -147,12 +147,12 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input where |input| is above lambd, 0 elsewhere."""
+    """input where |input| > lambd, 0 elsewhere."""
     return bp.hardshrink(input, lambd=lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input moved towards 0 by lambd, 0 where |input| is at most lambd."""
+    """input moved toward 0 by lambd; 0 where |input| <= lambd."""
     if lambd < 0:
         raise bp.ArgumentValueError(f"softshrink: argument lambd: found {lambd}, expected at least 0")
     return bp.softshrink(input, lambd=lambd)
@@ -164,7 +164,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta input)) / beta; input where beta input is above threshold."""
+    """log(1 + exp(beta * input)) / beta; input where beta * input > threshold."""
     return bp.softplus(input, beta=beta, threshold=threshold)
 
 
@@ -179,7 +179,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """input where it is above threshold, value elsewhere; integers by whole numbers stay integers."""
+    """input where input > threshold, value elsewhere. With whole numbers, integers stay integers."""
     return _limited("threshold", input, inplace, threshold=threshold, value=value)
 
 
@@ -194,7 +194,7 @@ def tanh(input: Tensor) -> Tensor:
 
 
 def glu(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-    """The first half of input along dim (the last unless stated) times the sigmoid of the second."""
+    """The first half of input along dim (default: the last) times the sigmoid of the second half."""
     dim = either("glu", "dim", "axis", (dim, axis), -1)
     if input.ndim == 0 or input.shape[normalized_axis("glu", dim, input.ndim, "dim")] % 2:
         raise bp.ShapeError(f"glu: argument input: found shape {tuple(input.shape)}, expected an even size of axis {dim}")

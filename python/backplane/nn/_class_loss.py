@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _class_axis(function, input, target):
-    """The axis of the classes: 0 of (c), else 1. Errors: ShapeError where target is not input without it."""
+    """The axis of the classes: 0 for (c), else 1. Errors: ShapeError if target.shape is not input.shape without this axis."""
     axis = 0 if input.ndim == 1 else 1
     if input.ndim == 0 or tuple(target.shape) != tuple(size for i, size in enumerate(input.shape) if i != axis):
         raise bp.ShapeError(
@@ -148,7 +148,7 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
 ) -> Tensor:
-    """-(target log(input) + (1 - target) log(1 - input)) of probabilities input, times weight, reduced; logarithms are at least -100."""
+    """-(target log(input) + (1 - target) log(1 - input)) for probabilities input, times weight, reduced. Logarithms are at least -100."""
     reduction = stated("binary_cross_entropy", size_average, reduce, reduction)
     same_shape("binary_cross_entropy", input, target)
     _check_probabilities("binary_cross_entropy", input=input, target=target)
@@ -219,7 +219,7 @@ def _lengths(value, like):
 
 
 def _rows_of_labels(targets, target_lengths):
-    """Concatenated labels as one row each; places beyond a row's length hold a label that is never read."""
+    """Concatenated labels as one row per example. Places beyond a row's length hold a label that is never read."""
     if target_lengths.size and (int(bp.min(target_lengths)) < 0 or int(bp.sum(target_lengths)) != targets.size):
         raise bp.ArgumentValueError(
             f"ctc_loss: argument target_lengths: found {target_lengths}, expected lengths from 0 on whose sum is that of targets, {targets.size}"

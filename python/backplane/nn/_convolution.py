@@ -90,7 +90,7 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
     output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
 ) -> Tensor:
-    """The adjoint of conv1d in its input, applied to input (n, c, l) or (c, l), with weight (c, o / groups, k)."""
+    """The adjoint of conv1d with respect to its input, applied to input (n, c, l) or (c, l), with weight (c, o / groups, k)."""
     return _conv_transpose("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
@@ -98,7 +98,7 @@ def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
     output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
 ) -> Tensor:
-    """The adjoint of conv2d in its input, applied to input (n, c, h, w) or (c, h, w), with weight (c, o / groups, kh, kw)."""
+    """The adjoint of conv2d with respect to its input, applied to input (n, c, h, w) or (c, h, w), with weight (c, o / groups, kh, kw)."""
     return _conv_transpose("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
@@ -106,5 +106,5 @@ def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
     output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1
 ) -> Tensor:
-    """The adjoint of conv3d in its input, applied to input (n, c, d, h, w) or (c, d, h, w), with weight (c, o / groups, kd, kh, kw)."""
+    """The adjoint of conv3d with respect to its input, applied to input (n, c, d, h, w) or (c, d, h, w), with weight (c, o / groups, kd, kh, kw)."""
     return _conv_transpose("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation, 3)

@@ -1,4 +1,4 @@
-"""Maxima, means and norms of windows over one to three axes, adaptive windows, and the way back from maxima."""
+"""Maxima, means and norms of windows over one to three axes, adaptive windows, and unpooling of maxima."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Literal, Protocol, overload
 
     class MaxPool(Protocol):
-        """What maxima of windows give: with return_indices a pair."""
+        """The results of max pooling; with return_indices, a pair."""
 
         @overload
         def __call__(
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ) -> tuple[Tensor, Tensor]: ...
 
     class AdaptiveMaxPool(Protocol):
-        """What maxima of adaptive windows give: with return_indices a pair."""
+        """The results of adaptive max pooling; with return_indices, a pair."""
 
         @overload
         def __call__(self, input: Tensor, output_size: int | Sequence[int | None], return_indices: Literal[False] = False) -> Tensor: ...
@@ -226,7 +226,7 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False
 ) -> Tensor:
-    """The norm_type-th root of the sum of such powers in each window of input (n, c, l) or (c, l)."""
+    """The norm_type-th root of the sum of norm_type-th powers in each window of input (n, c, l) or (c, l)."""
     return _lp_pool("lp_pool1d", input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
@@ -235,7 +235,7 @@ def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False
 ) -> Tensor:
-    """The norm_type-th root of the sum of such powers in each window of input (n, c, h, w) or (c, h, w)."""
+    """The norm_type-th root of the sum of norm_type-th powers in each window of input (n, c, h, w) or (c, h, w)."""
     return _lp_pool("lp_pool2d", input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
@@ -244,7 +244,7 @@ def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False
 ) -> Tensor:
-    """The norm_type-th root of the sum of such powers in each window of input (n, c, d, h, w) or (c, d, h, w)."""
+    """The norm_type-th root of the sum of norm_type-th powers in each window of input (n, c, d, h, w) or (c, d, h, w)."""
     return _lp_pool("lp_pool3d", input, norm_type, kernel_size, stride, ceil_mode, 3)
 
 

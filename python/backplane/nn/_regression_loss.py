@@ -56,7 +56,7 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0
 ) -> Tensor:
-    """With d = |input - target|, d^2 / (2 beta) where d is below beta and d - beta / 2 elsewhere, reduced."""
+    """d^2 / (2 beta) where d < beta, d - beta / 2 elsewhere, with d = |input - target|, reduced."""
     reduction = stated("smooth_l1_loss", size_average, reduce, reduction)
     if beta < 0:
         raise bp.ArgumentValueError(f"smooth_l1_loss: argument beta: found {beta}, expected at least 0")
@@ -68,7 +68,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """With d = |input - target|, d^2 / 2 where d is at most delta and delta (d - delta / 2) elsewhere, times weight, reduced."""
+    """d^2 / 2 where d <= delta, delta (d - delta / 2) elsewhere, with d = |input - target|, times weight, reduced."""
     reduction = stated("huber_loss", None, None, reduction)
     if delta <= 0:
         raise bp.ArgumentValueError(f"huber_loss: argument delta: found {delta}, expected more than 0")
@@ -100,7 +100,7 @@ def poisson_nll_loss(
 
 
 def _variance(input, var):
-    """var as a tensor that broadcasts against input. Errors: ShapeError where it does not; ValueError of a negative number."""
+    """var as a tensor that broadcasts against input. Errors: ShapeError if it does not broadcast; ValueError for a negative number."""
     if not isinstance(var, bp.Tensor):
         negative, var = var < 0, bp.full_like(input, var)
     else:
@@ -132,7 +132,7 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean"
 ) -> Tensor:
-    """input where target is 1, max(0, margin - input) where it is -1, reduced."""
+    """input where target is 1, max(0, margin - input) where target is -1, reduced."""
     reduction = stated("hinge_embedding_loss", size_average, reduce, reduction)
     return reduced(bp.hinge_embedding_loss(input, target, margin=margin), reduction)
 
@@ -151,7 +151,7 @@ def margin_ranking_loss(
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int | None = None, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:
-    """The cosine of the angle of x1 and x2 along dim, 1 unless stated; lengths count as at least eps."""
+    """The cosine of the angle between x1 and x2 along dim (default 1). Norms are limited to at least eps."""
     return bp.cosine_similarity(x1, x2, axis=either("cosine_similarity", "dim", "axis", (dim, axis), 1), eps=eps)
 
 
@@ -226,5 +226,5 @@ def _triplets(function, tensors, distance, margin, swap, reduction):
 
 
 def _above_zero(x):
-    """max(x, 0) whose slope at 0 is 1, as PyTorch's losses have it; that of relu is 0."""
+    """max(x, 0) with a slope of 1 at 0, as in PyTorch's losses; the slope of relu at 0 is 0."""
     return bp.clip(x, 0)
