@@ -71,8 +71,14 @@ void BatchLevel::handle(const Call& call) {
     BelowLevel below(*this);
     batched.run();
   } else {
-    if (call.op.batch.kind == BatchRule::Kind::kDecompose) return call_decomposition(call);
-    apply_rule(batched);
+    if (call.op.batch.kind != BatchRule::Kind::kDecompose) {
+      apply_rule(batched);
+    } else if (rows_have_kernel(batched)) {
+      const BelowLevel below(*this);
+      run_rows(batched);
+    } else {
+      return call_decomposition(call);
+    }
   }
   wrap_results(*this, call, rows_differ);
 }

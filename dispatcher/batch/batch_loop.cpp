@@ -12,12 +12,17 @@
 #include "call/role_calls.hpp"
 #include "call/temporaries.hpp"
 #include "call/warn_once.hpp"
+#include "levels/kernel_below.hpp"
 #include "record/mapped_value.hpp"
 
 namespace backplane::core {
 namespace {
 
 thread_local constinit std::optional<bool> loop_of_thread;
+
+// Elements of a row's result from which on the calls of a kernel cost less than the passes of a decomposition over all
+// rows: 0.2 µs a row against a few ns an element.
+constexpr int64_t kLargeRow = 4096;
 
 // One row's arguments, as selections out of the batch.
 class Row {
@@ -62,6 +67,20 @@ void run_loop(BatchedCall& c) {
              " runs it once per row of the batch; a batch formula in its entry would be faster";
     });
   counters.batch_loops.fetch_add(1, std::memory_order_relaxed);
+  run_rows(c);
+}
+
+bool rows_have_kernel(const BatchedCall& c) {
+  if (c.size() == 0 || (c.call.op.flags & (BP_OP_COMPOSITE | BP_OP_RANDOM | BP_OP_DYNAMIC))) return false;
+  for (int32_t j = 0; j < c.call.n_outs; ++j)
+    if (c.call.outs[j].flags || (c.record.results[static_cast<size_t>(j)].flags & BP_ARG_LIST)) return false;
+  if (!kernel_below(&c.level, c.call)) return false;
+  ShapeResult row;
+  c.infer_row(0, row);
+  return checked_count(row.sizes, row.ndim) >= kLargeRow;
+}
+
+void run_rows(BatchedCall& c) {
   for (int32_t i = 0; i < c.call.n_args; ++i)
     if (c.batched[i] && !c.is_tensor(i)) c.batch_list(i);
   std::vector<std::vector<Tensor>> results(static_cast<size_t>(c.call.n_outs));

@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "call/call_errors.hpp"
 #include "call/decomposition.hpp"
+#include "call/fused_decomposition.hpp"
 #include "call/host_fallback.hpp"
 #include "call/kernel_form.hpp"
 #include "call/operand_checks.hpp"
@@ -312,6 +313,9 @@ void call_on_device(const Call& call) {
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
     count_decomposition(call.op, device);
+    if (!decompose && call.n_outs == 1 && (call.op.flags & BP_OP_ELEMENTWISE) &&
+        fused_decomposition(call, shapes.of(0), device, compute))
+      return;
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }
   if (otherwise == DeviceRule::kHostFallback && host_fallback() != HostFallback::kForbid)

@@ -37,10 +37,20 @@ bp_status checked_scratch(const bp_frame* frame, uint64_t size, void** data) {
   }
 }
 
+bp_status checked_parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context) {
+  if (!guarded) return host_table.parallel_for(begin, end, grain, body, context);
+  try {
+    return guarded->parallel_for(begin, end, grain, body, context);
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
 const bp_host& checked_host() {
   static const bp_host table = [] {
     bp_host made = host_table;
     made.scratch = checked_scratch;
+    made.parallel_for = checked_parallel_for;
     return made;
   }();
   return table;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "checked/piece_writes.hpp"
 #include "memory/allocate.hpp"
 #include "memory/epoch.hpp"
 #include "memory/granules.hpp"
@@ -20,7 +21,8 @@ constexpr unsigned char kArgumentMarginByte = 0x97;
 constexpr unsigned char kPoison = 0xff;  // a NaN in every floating dtype, -1 in integers, no bool
 constexpr unsigned char kRetiredByte = 0xfb;
 constexpr uint64_t kMargin = 256;                     // bytes
-constexpr uint64_t kMaxCompared = uint64_t{1} << 20;  // of an argument: more would take longer than it tells
+constexpr uint64_t kMaxCompared = uint64_t{1} << 20;  // of a tensor: more would take longer than it tells
+constexpr int64_t kMostPieces = 8;
 
 // A kernel that stores into given tensors alone gives no view of an argument.
 bool may_give_views(const bp_value* outs, int32_t n_outs) {
@@ -158,6 +160,34 @@ bp_status GuardedCall::scratch(uint64_t size, void** data) {
   return BP_OK;
 }
 
+bp_status GuardedCall::parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context) {
+  const int64_t size = end - begin;
+  const int64_t pieces = std::min<int64_t>(size / std::max<int64_t>(grain, 1), kMostPieces);
+  std::vector<std::pair<const Result*, PieceWrites>> watched;
+  for (const Result& result : results_)
+    if (result.given->nbytes <= kMaxCompared)
+      watched.emplace_back(&result, PieceWrites("result " + std::to_string(result.index)));
+  if (in_pieces_ || pieces < 2 || watched.empty() || !device_.synchronous())
+    return host_table.parallel_for(begin, end, in_pieces_ ? std::max<int64_t>(size, 1) : grain, body, context);
+  in_pieces_ = true;
+  bp_status status = BP_OK;
+  for (int64_t piece = 0; piece < pieces && status == BP_OK && race_.empty(); ++piece) {
+    const int64_t first = begin + size / pieces * piece, last = piece + 1 == pieces ? end : first + size / pieces;
+    for (auto& [result, writes] : watched)
+      write(result->stand_in->dl.data, margin_,
+            writes.before_piece(read(result->stand_in->dl.data, margin_, result->given->nbytes)));
+    status = host_table.parallel_for(first, last, last - first, body, context);  // one piece: on this thread
+    for (auto& [result, writes] : watched) {
+      write(result->stand_in->dl.data, margin_,
+            writes.after_piece(static_cast<uint32_t>(piece),
+                               read(result->stand_in->dl.data, margin_, result->given->nbytes)));
+      if (race_.empty()) race_ = writes.fault();
+    }
+  }
+  in_pieces_ = false;
+  return status;
+}
+
 void GuardedCall::restore_results() {
   if (outs_)
     for (const Result& result : results_) outs_[result.index].u.t = result.given;
@@ -169,7 +199,7 @@ std::string GuardedCall::end() {
   for (const Result& result : results_)
     copy(result.given->dl.data, result.given->dl.byte_offset, result.stand_in->dl.data, result.stand_in->dl.byte_offset,
          result.given->nbytes);
-  std::string fault;
+  std::string fault = race_;
   const auto look = [&](const auto& parts) {
     for (const auto& part : parts)
       if (fault.empty()) fault = fault_of(part);

@@ -26,6 +26,9 @@ class GuardedCall {
   // stand-ins for the given results, which are there again after `end`, and where either throws.
   const bp_value* begin(const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs);
   bp_status scratch(uint64_t size, void** data);
+  // As the host's, but of a device that computes at once the pieces run one after another, and what each of them writes
+  // into the results is compared.
+  bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context);
   // What the kernel did wrong, or "".
   std::string end();
 
@@ -80,6 +83,8 @@ class GuardedCall {
   std::vector<RetiredBlock> lent_;             // scratch memory and arguments in use
   std::vector<RetiredBlock>& retired_;
   bool ended_ = false;
+  bool in_pieces_ = false;
+  std::string race_;
 };
 
 }  // namespace backplane::core

@@ -255,7 +255,7 @@ class NewNode {
 
 // The results as the caller sees them. They are new handles: the function may have kept, or have been given, the old.
 std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vector<Tensor>& results,
-                                 const std::vector<bool>& constant = {}) {
+                                 const std::vector<bool>& constant) {
   std::vector<Tensor> outer;
   for (size_t j = 0; j < results.size(); ++j) {
     TensorImpl* inner = impl(results[j]);
@@ -277,12 +277,13 @@ std::vector<Tensor> with_history(const GraphRun& run, Node* node, const std::vec
 
 }  // namespace
 
-std::vector<Tensor> record_checkpoint(GraphRun run, const std::vector<Tensor>& results, Captures& captures) {
+std::vector<Tensor> record_checkpoint(GraphRun run, const std::vector<Tensor>& results, Captures& captures,
+                                      const std::vector<bool>& constant) {
   auto step = std::make_unique<CheckpointStep>(run, results, captures);
   NewNode node(run, results.size(), captures.edges.size(), std::move(step));
   for (size_t e = 0; e < captures.edges.size(); ++e) node.set_edge(e, captures.edges[e]);
   captures.edges.clear();  // the node's now
-  return with_history(run, node.get(), results);
+  return with_history(run, node.get(), results, constant);
 }
 
 std::vector<Tensor> record_custom(GraphRun run, GraphFunction::Forward forward) {

@@ -19,8 +19,9 @@ struct GraphRun {
   RandomLog random;
 };
 
-// One node with an edge to each tensor that the run used.
-std::vector<Tensor> record_checkpoint(GraphRun run, const std::vector<Tensor>& results, Captures& captures);
+// One node with an edge to each tensor that the run used. `constant`: per result, has it no derivative? Empty: all may.
+std::vector<Tensor> record_checkpoint(GraphRun run, const std::vector<Tensor>& results, Captures& captures,
+                                      const std::vector<bool>& constant = {});
 // One node with an edge per argument.
 std::vector<Tensor> record_custom(GraphRun run, GraphFunction::Forward forward);
 

@@ -62,7 +62,10 @@ void GradLevel::handle(const Call& call) {
     captures->note(call, this);
     wanted = false;
   }
-  if (wanted && call.op.derivative == Derivative::kDecompose) return call_decomposition(call);
+  if (wanted && call.op.derivative == Derivative::kDecompose) {
+    if (!record_recomputed(call, this)) call_decomposition(call);
+    return;
+  }
   Unwrapped inner(*this, call);
   {
     BelowLevel below_level(*this);

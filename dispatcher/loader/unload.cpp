@@ -9,6 +9,7 @@
 #include "loader/records.hpp"
 #include "memory/epoch.hpp"
 #include "memory/stream.hpp"
+#include "registry/kept_calls.hpp"
 #include "registry/registry.hpp"
 #include "registry/withdrawal.hpp"
 
@@ -79,6 +80,7 @@ void unload_plugin(std::string_view name) {
   {
     std::lock_guard lock(loader::lifecycle_lock());
     record = &loader::loaded_record(name);
+    if (core::drop_kept_calls) core::drop_kept_calls();
     loader::check_leases(*record);
     record->state = loader::State::kUnloading;
     record->withdrawn = core::withdraw(record);

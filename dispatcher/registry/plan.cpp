@@ -6,6 +6,7 @@
 #include "record/dtype_rules.hpp"
 #include "record/foreign_struct.hpp"
 #include "registry/held_fast_rows.hpp"
+#include "registry/kept_calls.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {
@@ -134,6 +135,7 @@ void rebuild_plan(OpEntry& entry) {
   plan_devices(entry, *plan);
   if (const Plan* old = entry.current_plan.exchange(plan.release(), std::memory_order_acq_rel))
     retired().plans.emplace_back(old);
+  plan_changes.fetch_add(1, std::memory_order_release);
 }
 
 void rebuild_all_plans() {

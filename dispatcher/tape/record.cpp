@@ -285,7 +285,7 @@ bool record_otherwise(const Call& call) {
   for (int32_t i = 0; i < call.n_outs; ++i) given = given || (call.outs[i].flags & BP_VALUE_GIVEN);
   if (!given) {
     if (call.op.derivative != Derivative::kDecompose || !wants_any(call)) return false;
-    call_decomposition(call);
+    if (!record_recomputed(call, nullptr)) call_decomposition(call);
     return true;
   }
   const bool inplace =

@@ -7,6 +7,7 @@
 namespace backplane::core {
 
 class Level;
+class GradLevel;
 
 // The tape's slot: runs the call below and records it.
 void record_call(const Call& call);
@@ -30,6 +31,11 @@ struct Recorded {
   const Level* level = nullptr;  // histories of other levels are not of this graph; nullptr: the tape
 };
 void record_node(const Recorded& recorded);
+// Of an op whose derivative is its decomposition's, where a kernel computes the call: runs that and records one node,
+// whose backward pass runs the decomposition. False: it declines. `level`: nullptr is the tape. Of functions/, by a
+// static initialiser.
+using RecordRecomputed = bool (*)(const Call& call, const GradLevel* level);
+inline constinit RecordRecomputed record_recomputed = nullptr;
 // A copy between devices.
 void record_move(const Tensor& from, const Tensor& to);
 

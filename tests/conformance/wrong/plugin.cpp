@@ -1,11 +1,36 @@
-// Registers the ops of ops.yaml, which have no kernels.
+// Registers the ops of ops.yaml, and a kernel with a mistake.
+#include <algorithm>
+
 #include "backplane/plugin.hpp"
 #include "wrong_records.h"
 
 namespace {
 
-void register_all(const backplane::plugin::Registrar& registrar) {
+using namespace backplane::plugin;
+
+struct Copied {
+  const float* from;
+  float* to;
+  int64_t size;
+};
+
+bp_status copy_piece(void* context, int64_t begin, int64_t end, int32_t) {
+  const auto& job = *static_cast<const Copied*>(context);
+  for (int64_t i = begin; i < std::min(end + 1, job.size); ++i) job.to[i] = job.from[i];
+  return BP_OK;
+}
+
+bp_status raced(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  const bp_tensor &x = *args[0].u.t, &out = *outs[0].u.t;
+  Copied job{reinterpret_cast<const float*>(static_cast<const char*>(x.dl.data) + x.dl.byte_offset),
+             reinterpret_cast<float*>(static_cast<char*>(out.dl.data) + out.dl.byte_offset),
+             static_cast<int64_t>(out.nbytes / sizeof(float))};
+  return frame->host->parallel_for(0, job.size, 1, copy_piece, &job);
+}
+
+void register_all(const Registrar& registrar) {
   for (uint32_t i = 0; i < wrong_op_count; ++i) registrar.op(*wrong_ops[i]);
+  registrar.kernel(BP_KERNEL("wrong::raced", "cpu", raced, .dtypes = BP_DTYPE_BIT(BP_FLOAT32)));
 }
 
 }  // namespace

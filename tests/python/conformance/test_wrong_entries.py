@@ -20,6 +20,7 @@ MISTAKES = {
     "other_dtype": ("test", "values", "the reference refuses the sample as well: .*wrong::other_dtype"),
     "other_reverse": ("grad", "gradient", "found .*, the finite difference is"),
     "other_forward": ("grad", "forward", "found .*, the gradient says"),
+    "raced": ("test", "values", r"wrote byte \d+ of result 0 in pieces 0 and 1 of its parallel_for"),
     "other_batch": ("grad", "batch", "its batch formula gave a result whose axis 0 is not the batch"),
 }
 

@@ -1,0 +1,16 @@
+// What calls keep of the registry beyond a plan: who keeps something asks whether plans are still those of before, and
+// lets go of it when a plugin is to be unloaded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace backplane::core {
+
+inline constinit std::atomic<uint64_t> plan_changes{0};  // grows whenever a plan is made anew
+
+// By a static initialiser of whoever keeps leases that nobody asked for; nullptr: nobody does.
+using DropKeptCalls = void (*)();
+inline constinit DropKeptCalls drop_kept_calls = nullptr;
+
+}  // namespace backplane::core
