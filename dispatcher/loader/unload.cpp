@@ -76,11 +76,11 @@ namespace backplane {
 
 void unload_plugin(std::string_view name) {
   loader::refuse_inside_calls("unload_plugin");
+  if (core::drop_kept_calls) core::drop_kept_calls();
   core::PluginRecord* record = nullptr;
   {
     std::lock_guard lock(loader::lifecycle_lock());
     record = &loader::loaded_record(name);
-    if (core::drop_kept_calls) core::drop_kept_calls();
     loader::check_leases(*record);
     record->state = loader::State::kUnloading;
     record->withdrawn = core::withdraw(record);
