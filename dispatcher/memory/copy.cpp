@@ -31,16 +31,18 @@ Stream& wait_for_write(Device& device, const bp_storage& storage) {
   return stream;
 }
 
-// The copy comes behind all that is on the stream, which has a deadline of its own. So has a wait for another stream,
-// which ends with a ticket behind it.
+// Under the device's lock. An open call's own work does not count: it ends with the call.
+bool has_work(const Stream& stream) { return !stream.open && (stream.waits || stream.completed < stream.issued); }
+
+// Waits with the device's deadline, which the copy itself has only where the backend can abort it. A wait for another
+// stream has no ticket of its own, so it gets one.
 void wait_for_all(Stream& stream) {
   uint64_t last;
   {
     std::lock_guard guard(stream.device->lock);
-    if (stream.open) return;
+    if (!has_work(stream)) return;
     if (stream.waits) issue(stream, "wait", nullptr, 0, nullptr, 0);
     last = stream.issued;
-    if (stream.completed >= last) return;
   }
   wait_for(stream, last);
 }
@@ -164,14 +166,22 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
     return;
   }
   Stream& stream = wait_for_write(device, *src);
-  wait_for_all(stream);
-  std::lock_guard lock(device.lock);
-  const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
-  status = call_unlocked(stream, "copy_to_host", [&] {
-    return def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
-  });
-  if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
-  if (stream.completed + 1 == ticket && !stream.open) stream.completed = ticket;
+  // Other threads may put work on the stream between the wait and the lock. Then this one waits again, a few times:
+  // more rounds would let a busy thread keep it from its copy.
+  constexpr int kMostRounds = 16;
+  for (int round = 0;; ++round) {
+    wait_for_all(stream);
+    std::lock_guard lock(device.lock);
+    await_turn(stream);
+    if (round < kMostRounds && has_work(stream)) continue;
+    const uint64_t ticket = issue(stream, "copy_to_host", &src, 1, nullptr, 0);
+    status = call_unlocked(stream, "copy_to_host", [&] {
+      return def.copy_to_host(def.context, device.ordinal, stream.handle, dst, src->data, src_offset, size);
+    });
+    if (status != BP_OK) throw_device_error(device, status, "copy_to_host");
+    if (stream.completed + 1 == ticket && !stream.open) stream.completed = ticket;
+    return;
+  }
 }
 
 namespace {

@@ -103,8 +103,9 @@ class PinnedMemory {
   std::map<const char*, std::shared_ptr<std::vector<char>>> blocks_;  // guarded by mutex_
 };
 
+// Queues look here until the backend ends, which may be after the process has ended other objects.
 PinnedMemory& pinned_memory() {
-  static PinnedMemory memory;
+  static PinnedMemory& memory = *new PinnedMemory;
   return memory;
 }
 
