@@ -1,6 +1,7 @@
 # The verbs of ./dev that run tests, which reads this file for them: what runs, where, and under which sanitizer.
 
 source "$root/tests/conformance.sh"
+source "$root/tests/torch.sh"
 
 # What the thread sanitizer is for: tests of C++ whose names match, and files of tests/python.
 threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rain'
@@ -190,6 +191,7 @@ tests_of_preset() {
       [ "$preset" != release ] || cuda_in_python || broken=1
       [ "$preset" != release ] || cuda_fusion || broken=1
       sdk_tests || broken=1
+      [ "$preset" != release ] || short_torch || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
       [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;
     sdk)

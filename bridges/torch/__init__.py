@@ -1,0 +1,19 @@
+"""PyTorch and Backplane: exported programs as functions of Backplane, and the backend "backplane" of torch.compile.
+
+    import backplane as bp, backplane.torch, torch
+
+    program = torch.export.export(model, (x,))
+    f = backplane.torch.from_exported(program)
+    bp.export(f, [bp.asarray(x)], "model.safetensors")
+
+    fast = torch.compile(model, backend="backplane", options={"device": "vulkan"})
+
+The bridge is tested with PyTorch 2.13. An older PyTorch raises VersionError; a newer one warns.
+"""
+
+from ._version import check as _check
+
+_check()
+
+from ._exported import ExportedFunction as ExportedFunction, from_exported as from_exported  # noqa: E402
+from ._tensors import from_torch as from_torch, to_torch_tensor as to_torch_tensor  # noqa: E402

@@ -1,0 +1,119 @@
+"""The backend of torch.compile: AOTAutograd's forward and backward graphs as graphs of Backplane.
+
+`torch.compile(model, backend="backplane", options={"device": "vulkan"})` finds `backend` through the entry point
+torch_dynamo_backends. On the CPU, tensors of PyTorch and Backplane share memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.utils._python_dispatch import _disable_current_modes
+
+import backplane as bp
+
+from ._aten_rows import has_row
+from ._graph_functions import GraphFunction
+from ._random_inputs import lift_random
+from ._tensors import from_torch, to_torch_tensor
+
+__all__ = ["backend"]
+
+_OPTIONS = {"device"}
+_KEPT_SIZES = 32  # plans of a graph with dynamic sizes that are kept, one per combination of sizes
+
+
+def backend(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], *, options: dict[str, str] | None = None, mode: str | None = None):
+    """torch.compile's backend "backplane".
+
+    options: {"device": name}, the device of Backplane that runs the graphs; the CPU unless given. Tensors of the program stay
+    tensors of PyTorch on its CPU.
+    Errors: ArgumentValueError for another option; MissingRuleError for operators that Backplane does not compute, with their names.
+    """
+    options = dict(options or {})
+    unknown = sorted(options.keys() - _OPTIONS)
+    if unknown:
+        raise bp.ArgumentValueError(f'torch.compile: argument options: found {unknown[0]!r}, expected "device"')
+    device = str(options.get("device", "cpu"))
+    bp.Device(device)
+
+    def compiler(graph, inputs):
+        return make_boxed_func(CompiledGraph(graph, device))
+
+    compiled = aot_autograd(
+        fw_compiler=compiler, bw_compiler=compiler, decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition
+    )
+    return compiled(module, example_inputs)
+
+
+_table = {}
+
+
+def _decompositions():
+    """PyTorch's own, without those of operators that have a row."""
+    if not _table:
+        _table.update({overload: rule for overload, rule in torch._decomp.core_aten_decompositions().items() if not has_row(overload)})
+    return _table
+
+
+class CompiledGraph:
+    """One of AOTAutograd's graphs, as a function of PyTorch's tensors and integers. It is traced once per combination of sizes."""
+
+    def __init__(self, module, device):
+        module, self._draws = lift_random(module)
+        with _disable_current_modes():  # AOTAutograd's fake tensors are active here; the graph's constants are real ones
+            self._function = GraphFunction(module, device, "torch.compile")
+        self._device = None if device == "cpu" else device
+        self._results = [_expected(x) for x in self._function.results]
+        self._plans = {}
+        self._parameters = {}
+
+    def __call__(self, *inputs):
+        inputs = [*inputs, *(draw(inputs) for draw in self._draws)]
+        tensors = [self._converted(i, x) if isinstance(x, torch.Tensor) else x for i, x in enumerate(inputs)]
+        key = tuple(x if not isinstance(x, bp.Tensor) else tuple(x.shape) for x in tensors)
+        plan = self._plans.pop(key, None) or self._traced(tensors)
+        self._plans[key] = plan
+        if len(self._plans) > _KEPT_SIZES:
+            del self._plans[next(iter(self._plans))]
+        graph, form = plan
+        found = iter(graph(*(x for x in tensors if isinstance(x, bp.Tensor)))) if graph is not None else iter(())
+        return [_returned(next(found), expected) if is_tensor else value for (is_tensor, value), expected in zip(form, self._results)]
+
+    def _converted(self, place, x):
+        """A tensor over the memory of x; of a parameter it is kept as long as the parameter's memory is the same one."""
+        if self._device is not None or not isinstance(x, torch.nn.Parameter):
+            return from_torch(x, self._device)
+        memory = (x.data_ptr(), x.shape, x.stride())
+        kept = self._parameters.get(place)
+        if kept is None or kept[0] != memory:
+            kept = self._parameters[place] = (memory, from_torch(x))
+        return kept[1]
+
+    def _traced(self, inputs):
+        """(the graph, of each result whether it is a tensor, and its value otherwise)."""
+        form = []
+
+        def run(*tensors):
+            given = iter(tensors)
+            found = bp.unguarded(self._function, *(next(given) if isinstance(x, bp.Tensor) else x for x in inputs))
+            bp.unguarded(form.extend, [(isinstance(x, bp.Tensor), None if isinstance(x, bp.Tensor) else x) for x in found])
+            return [x for x in found if isinstance(x, bp.Tensor)]
+
+        graph = bp.make_graph(run)(*(x for x in inputs if isinstance(x, bp.Tensor)))
+        return (graph if any(is_tensor for is_tensor, _ in form) else None), form
+
+
+def _expected(result):
+    return result.meta.get("val") if isinstance(result, torch.fx.Node) else None
+
+
+def _returned(x, expected):
+    """A result as PyTorch's tensor; where the program's has other strides than row-major ones, in a memory of those strides."""
+    found = to_torch_tensor(x)
+    if isinstance(expected, torch.Tensor) and not expected.is_contiguous() and all(type(n) is int for n in (*expected.shape, *expected.stride())):
+        if found.stride() != expected.stride() and expected.numel() > 1:
+            return torch.empty_strided(found.shape, expected.stride(), dtype=found.dtype).copy_(found)
+    return found

@@ -1,0 +1,67 @@
+"""Tensors, dtypes and devices of PyTorch as Backplane's, and back: over the same memory on the CPU."""
+
+from __future__ import annotations
+
+import torch
+
+import backplane as bp
+
+_NAMES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_TO_BACKPLANE = {getattr(torch, name): getattr(bp, name) for name in _NAMES}
+_TO_TORCH = {ours: theirs for theirs, ours in _TO_BACKPLANE.items()}
+
+
+def dtype_of(dtype):
+    """Backplane's dtype for one of PyTorch's."""
+    found = _TO_BACKPLANE.get(dtype)
+    if found is None:
+        raise bp.DtypeError(f"backplane.torch: found the dtype {dtype}, which Backplane does not have. Fix: cast to one of {', '.join(_NAMES)}")
+    return found
+
+
+def torch_dtype_of(dtype):
+    """PyTorch's dtype for one of Backplane's."""
+    return _TO_TORCH[dtype]
+
+
+def _refuse(x):
+    if x.layout != torch.strided:
+        raise bp.ArgumentTypeError(f"backplane.torch: found a tensor with layout {x.layout}, expected a strided one. Fix: call to_dense() first")
+    if x.is_nested:
+        raise bp.ArgumentTypeError("backplane.torch: found a nested tensor, expected a strided one. Fix: call to_padded_tensor() first")
+    if x.is_quantized:
+        raise bp.ArgumentTypeError("backplane.torch: found a quantized tensor. Fix: call dequantize() first")
+    if x.device.type == "meta":
+        raise bp.ArgumentValueError("backplane.torch: found a tensor on the device meta, which has no elements")
+
+
+def from_torch(x, device=None):
+    """A tensor of Backplane over the memory of x, without its history; a copy if device names another device than x's.
+
+    Errors: ArgumentTypeError for sparse, quantized and nested tensors; DtypeError for a dtype that Backplane does not have;
+        DeviceError for a tensor on a device that no backend of Backplane drives.
+    """
+    if not isinstance(x, torch.Tensor):
+        raise bp.ArgumentTypeError(f"from_torch: argument x: found a {type(x).__name__}, expected a torch.Tensor")
+    _refuse(x)
+    dtype_of(x.dtype)
+    x = x.detach()
+    if x.is_conj() or x.is_neg():
+        x = x.resolve_conj().resolve_neg()
+    if x.device.type != "cpu" and x.device.type not in {str(info.device).partition(":")[0] for info in bp.devices()}:
+        raise bp.DeviceError(
+            f"backplane.torch: found a tensor on {x.device}, but no backend of Backplane drives that device. Fix: build the backend, or move the tensor with cpu()"
+        )
+    found = bp.from_dlpack(x)
+    return found if device is None else found.to(device)
+
+
+def to_torch_tensor(x):
+    """A tensor of PyTorch over the memory of x, without its history; a copy of a tensor with negative
+    strides, and of one on a device that PyTorch does not have (on the CPU)."""
+    x = x.detach()
+    if str(x.device).partition(":")[0] not in ("cpu", "cuda"):
+        x = x.to("cpu")
+    if min(x.stride(), default=0) < 0:  # PyTorch has no such tensors, and ends the process over one
+        x = bp.ops.bp.copy(x)
+    return torch.from_dlpack(x)

@@ -1,0 +1,52 @@
+"""Architectures of the package transformers through torch.export and torch.compile: values and gradients are PyTorch's."""
+
+import copy
+
+import comparison
+import pytest
+import torch
+
+import backplane as bp
+import backplane.torch
+
+architectures = pytest.importorskip("architectures", reason="the package transformers is not installed")
+
+SHORT = ("bert", "llama")
+NAMES = [name if name in SHORT else pytest.param(name, marks=pytest.mark.whole) for name in architectures.ROWS]
+IN_EVALUATION = {"wav2vec2", "hubert"}  # in training they mask at random by NumPy
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exported_architecture(name):
+    model, arguments = architectures.architecture(name)
+    with torch.no_grad():
+        expected = model(**arguments)
+    function = backplane.torch.from_exported(torch.export.export(model, (), arguments))
+    comparison.assert_same(function(**arguments), expected)
+    ours = {key: bp.asarray(value) for key, value in arguments.items()}
+    comparison.assert_same(bp.compile(function)(**ours), expected)
+
+
+def _step(function, model, arguments):
+    model.zero_grad()
+    torch.manual_seed(1)
+    found = [x for x in comparison.tensors(function(**arguments)) if x.requires_grad]
+    sum((x**2).mean() for x in found).backward()
+    return found, [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_compiled_architecture_in_training(name):
+    """In float64, as batch norms of two examples enlarge rounding errors. Dropout draws PyTorch's numbers."""
+    model, arguments = architectures.architecture(name)
+    model = model.double().train(name not in IN_EVALUATION)
+    arguments = {key: x.double() if x.is_floating_point() else x for key, x in arguments.items()}
+    twin = copy.deepcopy(model)
+    expected = _step(twin, twin, arguments)
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(model, backend="backplane")
+    found = _step(compiled, model, arguments)
+    assert not torch._dynamo.utils.counters["graph_break"]
+    comparison.assert_same(found, expected, 1e-6)
+    for x, y in zip(model.buffers(), twin.buffers()):
+        comparison.assert_same(x, y, 1e-6)
