@@ -288,6 +288,26 @@ ecosystem() { # OPTION...
   return $status
 }
 
+# onnxruntime, and real models as packages of the Python index ship them, without what these packages need to run.
+onnx_packages=(numpy pytest onnx onnxruntime ml_dtypes)
+onnx_model_packages=(magika silero-vad rapidocr_onnxruntime)
+
+# The importer of ONNX's models: onnx's node tests, and real models beside onnxruntime.
+onnx_suite() { # OPTION...
+  local status=0
+  case $preset in release | debug) ;; *) die "onnx runs with the presets release and debug" ;; esac
+  build "${package_targets[@]}"
+  venv .venv-onnx "${onnx_packages[@]}"
+  venv .venv-onnx --no-deps "${onnx_model_packages[@]}"
+  environment
+  results=$root/build/$preset/results-onnx
+  mkdir -p "$results"
+  (cd "$root" && run .venv-onnx/bin/python -m pytest -q -p no:cacheprovider --junitxml="$results/onnx.xml" \
+    tests/onnx tests/python/onnx_models "$@" >&2) || status=$?
+  python3 "$root/tests/count_by_file.py" "$results/onnx.xml" || status=1
+  return $status
+}
+
 # Errors against mpmath, at many points.
 numbers() { # OPTION...
   local python=.venv one

@@ -8,6 +8,7 @@
 
 #include "backplane/abi/base.h"
 #include "backplane/plugins.hpp"
+#include "cli/convert.hpp"
 #include "cli/doctor.hpp"
 #include "cli/ops.hpp"
 #include "cli/plugins.hpp"
@@ -89,6 +90,11 @@ int main(int argc, char** argv) {
   run->add_option("--seed", model.seed, "of the random numbers that it draws");
   run->add_flag("--assignment", model.assignment, "who runs which node");
   run->callback([&] { command = [&] { return cli::run_graph(model); }; });
+
+  CLI::App* converted = app.add_subcommand("convert", "writes a model in ONNX's format as a file that `run` runs");
+  converted->prefix_command();  // Python reads its options
+  converted->set_help_flag();
+  converted->callback([&] { command = [&] { return cli::convert(converted->remaining()); }; });
 
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));

@@ -123,7 +123,7 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"fft": "", "linalg": "", "nn": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"fft": "", "linalg": "", "nn": "", "onnx": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 globals().update({name: op for name, op in _functions.items() if name not in globals() and name not in _LATER})
 
 
