@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from . import fft as fft
     from . import linalg as linalg
     from . import nn as nn
+    from . import onnx as onnx
     from . import types as types
     from ._core import (
         bool as bool,
@@ -139,7 +140,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
                 found = globals()[name] = getattr(found, name)
             return found
         if name == "__all__":  # of a star import, which takes all of them
-            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"nn", "types"})
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"nn", "onnx", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op
