@@ -293,7 +293,7 @@ onnx_packages=(numpy pytest onnx onnxruntime ml_dtypes)
 onnx_model_packages=(magika silero-vad rapidocr_onnxruntime)
 
 # The importer of ONNX's models: onnx's node tests, and real models beside onnxruntime.
-onnx_suite() { # OPTION...
+onnx() { # OPTION...
   local status=0
   case $preset in release | debug) ;; *) die "onnx runs with the presets release and debug" ;; esac
   build "${package_targets[@]}"
