@@ -1,7 +1,8 @@
 # backplane_add_plugin: builds one plugin, in our tree and outside it (find_package(Backplane) includes this file).
 #
-#   backplane_add_plugin(NAME SOURCES FILE...
-#     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in
+#   backplane_add_plugin(NAME [SOURCES FILE...]
+#     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in. Without SOURCES,
+#                            codegen writes what registers them, too: the ops run by their decompositions
 #     [BACKENDS WORD...]     the backends that it registers
 #     [HOST_BACKENDS WORD...] those of them whose memory the host reads and writes (BP_BACKEND_HOST_MEMORY)
 #     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
@@ -115,7 +116,11 @@ function(backplane_add_plugin NAME)
       message(FATAL_ERROR "backplane_add_plugin(${NAME}): op records are C; write project(... LANGUAGES C CXX)")
     endif()
     set(generated_dir ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_ops)
-    backplane_generate_ops(OPS ${arg_OPS} OUT ${generated_dir} SOURCES generated)
+    set(emit)
+    if(NOT arg_SOURCES)
+      set(emit EMIT records formulas cpp pyi samples kernels scalar plugin)
+    endif()
+    backplane_generate_ops(OPS ${arg_OPS} OUT ${generated_dir} SOURCES generated ${emit})
   endif()
   add_library(${NAME} MODULE ${arg_SOURCES} ${generated})
   target_link_libraries(${NAME} PRIVATE Backplane::headers)

@@ -68,11 +68,11 @@ Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_m
   return inputs;
 }
 
-Inputs widened(const Inputs& inputs) {
+Inputs widened(const Entry& entry, const Inputs& inputs) {
   Inputs made = inputs;
   for (Input& input : made)
     for (std::optional<Array>& array : input.arrays)
-      if (array && input.promotes) array = as_dtype(*array, widest(array->dtype));
+      if (array && input.promotes) array = as_dtype(*array, widest_taken(entry, array->dtype));
   return made;
 }
 

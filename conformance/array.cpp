@@ -72,14 +72,6 @@ Array as_dtype(const Array& array, bp_dtype dtype) {
   return made;
 }
 
-bp_dtype widest(bp_dtype dtype) {
-  const bp_dtype_mask bit = BP_DTYPE_BIT(dtype);
-  if (bit & BP_MASK_FLOATING) return BP_FLOAT64;
-  if (bit & BP_MASK_COMPLEX) return BP_COMPLEX128;
-  if (bit & BP_MASK_SIGNED) return BP_INT64;
-  return bit & BP_MASK_UNSIGNED ? bp_dtype{BP_UINT64} : dtype;
-}
-
 bool is_inexact(bp_dtype dtype) { return (BP_DTYPE_BIT(dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0; }
 
 double epsilon(bp_dtype dtype) {

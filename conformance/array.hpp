@@ -32,8 +32,6 @@ struct Array {
 
 size_t count_of(const std::vector<int64_t>& shape);
 Array as_dtype(const Array& array, bp_dtype dtype);
-// The widest dtype of the same kind: float64, complex128, int64, uint64 or bool.
-bp_dtype widest(bp_dtype dtype);
 bool is_inexact(bp_dtype dtype);
 double epsilon(bp_dtype dtype);  // of the real type; of exact dtypes float32's, as float32 is what they become
 

@@ -56,7 +56,18 @@ class Checked {
   bool before_;
 };
 
-void collect(const Entry& entry, std::vector<bp_value>& slots, std::vector<Array>& results) {
+// An op that is no view gives memory of its own: a change of its result would change the argument.
+void check_own_memory(const Entry& entry, const Arguments& arguments, const Tensor& result, size_t i,
+                      std::vector<std::string>& touched) {
+  if (entry.has("view") || entry.has("maybe_view") || entry.has("composite") || entry.exempt("alias")) return;
+  for (const Arguments::Held& held : arguments.held())
+    if (result.get()->storage == held.placed.tensor.get()->storage && held.placed.before.count() > 0)
+      touched.push_back("result " + std::to_string(i) + ": is a view of argument " + entry.args[held.argument].name +
+                        ", which the entry does not say; state `alias: " + entry.args[held.argument].name +
+                        "` with `put`, or copy it");
+}
+
+void collect(const Entry& entry, const Arguments& arguments, std::vector<bp_value>& slots, CallResult& made) {
   // Adopted before anything is read, so that none is lost when a read fails.
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -65,8 +76,11 @@ void collect(const Entry& entry, std::vector<bp_value>& slots, std::vector<Array
     else
       tensors.push_back(Tensor::adopt(slots[i].u.t));
   }
-  for (const Tensor& tensor : tensors)
-    if (tensor) results.push_back(from_tensor(tensor));
+  for (const Tensor& tensor : tensors) {
+    if (!tensor) continue;
+    check_own_memory(entry, arguments, tensor, made.results.size(), made.touched);
+    made.results.push_back(from_tensor(tensor));
+  }
 }
 
 }  // namespace
@@ -115,7 +129,7 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
     if (options.into >= 0)
       made.results.push_back(from_tensor(Tensor::share(slots[0].u.t)));
     else if (outs.empty())
-      collect(entry, slots, made.results);
+      collect(entry, arguments, slots, made);
     for (size_t i = 0; i < outs.size(); ++i) {
       made.results.push_back(from_tensor(outs[i].tensor));
       check_around(outs[i], i, made.touched);

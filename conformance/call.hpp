@@ -31,8 +31,8 @@ using Inputs = std::vector<Input>;  // by argument
 // `own_dtype`: where the sample states dtypes, they count. `row`: other numbers of the same kind.
 Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_mask computes, bool own_dtype,
                    size_t row = 0);
-// The arrays of promoting arguments in the widest dtype of their kind.
-Inputs widened(const Inputs& inputs);
+// The arrays of promoting arguments in the widest dtype of their kind that the op takes.
+Inputs widened(const Entry& entry, const Inputs& inputs);
 
 struct CallOptions {
   std::string layout{};    // of every tensor in place of the sample's: strided, transposed, offset, backward
@@ -79,6 +79,7 @@ class Arguments {
     Placed placed;
   };
   std::deque<Held>& held() { return held_; }
+  const std::deque<Held>& held() const { return held_; }
 
  private:
   bp_value tensors(size_t argument, const Input& input, bp_device device, const CallOptions& options);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "array.hpp"
 #include "backplane/device.hpp"
 
 namespace backplane::conformance {
@@ -93,11 +94,12 @@ Entry read_entry(const Json& row) {
   entry.compare = row.at("compare");
   entry.decomposes = row.at("decompose");
   for (const auto& [law, why] : row.at("except").items()) entry.exempted.insert(law);
-  for (const char* key : {"samples", "large"})
+  for (const char* key : {"samples", "derived", "large"})
     for (const Json& sample : row.value(key, Json::array())) {
       Sample& made = entry.samples.emplace_back();
       made.error = sample.at("error");
       made.large = std::strcmp(key, "large") == 0;
+      made.varies = sample.value("varies", "");
       for (const auto& [name, value] : sample.at("args").items()) made.values[name] = read_value(value);
     }
   return entry;
@@ -137,6 +139,19 @@ std::string base_samples_path() {
   BP_CHECK(fs::exists(path, error), VALUE, "conformance: there is no ", path.string(),
            "; install the SDK's component sdk, or name the file in BACKPLANE_SAMPLES");
   return path.string();
+}
+
+bp_dtype widest_taken(const Entry& entry, bp_dtype dtype) {
+  bp_dtype_mask common = 0;
+  for (const bp_dtype_mask kind : {BP_MASK_FLOATING, BP_MASK_COMPLEX, BP_MASK_SIGNED, BP_MASK_UNSIGNED})
+    if (kind & BP_DTYPE_BIT(dtype)) common = kind;
+  for (const Argument& arg : entry.args)
+    if (arg.is_tensor() && arg.promotes) common &= arg.accepts;
+  bp_dtype widest = dtype;
+  for (bp_dtype other = 0; other < BP_DTYPE_COUNT; ++other)
+    if ((common & BP_DTYPE_BIT(other)) && Array(other, {}).bytes.size() > Array(widest, {}).bytes.size())
+      widest = other;
+  return widest;
 }
 
 std::vector<bp_dtype> dtypes_of(const Entry& entry, const Sample& sample) {

@@ -36,6 +36,8 @@ struct Sample {
   std::map<std::string, SampleValue> values;  // by argument; what is left out takes its default
   std::string error;                          // "": the call succeeds
   bool large = false;                         // of a size at which devices change their method: the check `large` alone
+  // Of a sample that codegen derived: the argument that is another one than in the entry's own. The op may refuse it.
+  std::string varies;
 
   bool is_usual() const { return error.empty() && !large; }
 };
@@ -71,6 +73,9 @@ struct Entry {
   std::set<std::string> exempted;  // laws
   std::vector<Sample> samples;
 };
+
+// The widest dtype of the same kind that every promoting argument takes: what a result in `dtype` is held against.
+bp_dtype widest_taken(const Entry& entry, bp_dtype dtype);
 
 // The entries of the file whose ops are registered; those that no loaded plugin brings are left out.
 std::vector<Entry> read_samples(const std::string& path);

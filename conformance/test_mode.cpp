@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backplane/plugins.hpp"
+#include "moved_elements.hpp"
 #include "running.hpp"
 #include "trial.hpp"
 #include "variants.hpp"
@@ -43,13 +44,13 @@ class EntryTest {
       if (dtypes.empty()) dtypes.push_back(BP_DTYPE_NONE);
       for (const bp_dtype dtype : dtypes) run_sample(sample, dtype);
     }
-    run_again();
   }
 
  private:
   void run_sample(size_t sample, bp_dtype dtype) {
     const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
     const CallResult expected = reference_call(subject_, entry_, inputs, dtype);
+    if (!expected.ok() && !entry_.samples[sample].varies.empty()) return;
     std::vector<Array> results;
     for (const Variant& variant : variants_of(entry_, inputs, dtype)) {
       if (variant.same_inputs) {
@@ -65,6 +66,18 @@ class EntryTest {
       if (outcomes_.back().verdict == Verdict::kUnsupported) return;
     }
     if (takes_outs(entry_) && results.size() == 1) run_in_place(sample, dtype, inputs, results.front(), expected);
+    if (entry_.has("moves") && !results.empty()) run_moves(sample, dtype, inputs, results);
+    if (!results.empty()) run_again(sample, dtype, inputs);
+  }
+
+  // What moves elements and computes nothing gives elements of its arguments, to the bit, or numbers that it was given.
+  void run_moves(size_t sample, bp_dtype dtype, const Inputs& inputs, const std::vector<Array>& results) {
+    Outcome outcome{entry_.name, "moves", dtype, sample, elements_of(inputs)};
+    const std::string strange = element_from_nowhere(entry_, inputs, results);
+    if (strange.empty()) return;
+    outcome.verdict = Verdict::kFail;
+    outcome.text = strange + ", though the entry says `moves: true`; leave that out, or `moves: unless ARGUMENT`";
+    outcomes_.push_back(std::move(outcome));
   }
 
   // In one dtype and way: what depends on the size alone depends on neither.
@@ -98,20 +111,17 @@ class EntryTest {
     const Running running(outcome);
     CallResult found = run_call(entry_, variant.inputs, subject_.device, variant.options);
     judge(entry_, options_, found, expected, outcome);
+    if (const std::string& varies = entry_.samples[sample].varies; !varies.empty() && !outcome.text.empty())
+      outcome.text = "on a derived sample, of another \"" + varies + "\": " + outcome.text;
     outcomes_.push_back(std::move(outcome));
     return found;
   }
 
   // What a call leaves behind besides its results, it leaves behind each time.
-  void run_again() {
+  void run_again(size_t sample, bp_dtype dtype, const Inputs& inputs) {
     constexpr int kCalls = 4;
-    const auto passed = std::find_if(outcomes_.rbegin(), outcomes_.rend(), [&](const Outcome& outcome) {
-      return outcome.op != entry_.name || (outcome.verdict == Verdict::kPass && outcome.check == "values");
-    });
-    if (passed == outcomes_.rend() || passed->op != entry_.name) return;
-    Outcome outcome{entry_.name, "leak", passed->dtype, passed->sample, passed->elements};
+    Outcome outcome{entry_.name, "leak", dtype, sample, elements_of(inputs)};
     const Running running(outcome);
-    const Inputs inputs = inputs_of(subject_, entry_, outcome.sample, outcome.dtype);
     const auto tensors_alive = [&] {
       for (int i = 0; i < kCalls; ++i) run_call(entry_, inputs, subject_.device);
       uint64_t leases = 0;

@@ -53,8 +53,8 @@ Route route_of(const Entry& entry, const CallCounts& counts) {
 }
 
 bool widens(const Entry& entry, bp_dtype dtype) {
-  return dtype != BP_DTYPE_NONE && dtype != widest(dtype) && entry.compare != "distribution" && !entry.has("dynamic") &&
-         !entry.exempt("dtypes");
+  return dtype != BP_DTYPE_NONE && dtype != widest_taken(entry, dtype) && entry.compare != "distribution" &&
+         !entry.has("dynamic") && !entry.exempt("dtypes");
 }
 
 Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_dtype dtype) {
@@ -65,7 +65,7 @@ CallResult reference_call(const Subject& subject, const Entry& entry, const Inpu
   const bool wide = widens(entry, dtype);
   const bool same_kernel = subject.is_reference() && !wide;
   Forced forced(same_kernel && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose"));
-  return run_call(entry, wide ? widened(inputs) : inputs, subject.reference, {.as_sampled = false});
+  return run_call(entry, wide ? widened(entry, inputs) : inputs, subject.reference, {.as_sampled = false});
 }
 
 bool is_lacking(const std::string& message) { return message.find("does not compute in") != std::string::npos; }

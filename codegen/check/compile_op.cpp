@@ -34,6 +34,7 @@ CompiledOp OpCompiler::compile() {
   compile_batch();
   compile_derivatives();
   check_samples();
+  derive_samples();
   widen_formulas();
   prune();
   return std::move(op_);

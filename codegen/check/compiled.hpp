@@ -32,6 +32,7 @@ struct CompiledOp {
   Program program;
   std::vector<CompiledFormula> formulas;
   std::vector<CompiledShape> shapes;
+  std::vector<Sample> derived;  // samples beside those that the entry states
   uint64_t flags = 0;
   bool uses_fit = false;
 

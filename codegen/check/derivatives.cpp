@@ -221,7 +221,9 @@ void OpCompiler::derive_view_vjp() {
   tensor.kind = Type::Kind::kTensor;
   const uint32_t argument = op_.program.add(BP_NODE_ARG, entry_.alias);
   context.given[base] = {op_.program.call("bp::zeros_like", {argument}), tensor};
-  context.given["v"] = {op_.program.add(BP_NODE_COTANGENT, 0), tensor};
+  const Value piece{op_.program.add(BP_NODE_COTANGENT, 0), tensor};
+  for (const char* word : {"v", "piece"})
+    if (entry_.signature.find_arg(word) < 0) context.given[word] = piece;
   Diagnostics reported_already;
   FormulaCompiler expression(registry_, entry_, op_.program, reported_already, put.text, *put.expr, std::move(context));
   CompiledFormula result = formula(BP_RULE_VJP, put);
@@ -272,7 +274,7 @@ void OpCompiler::check_holes() {
   const auto& results = entry_.signature.results;
   bool differentiable = false;
   for (size_t i = 0; i < results.size(); ++i) differentiable = differentiable || is_differentiable_result(entry_, i);
-  if (!differentiable) return;
+  if (!differentiable) return refuse_unreachable_rules();
   const auto through_decomposition = [](const std::vector<Rule>& rules) {
     return std::any_of(rules.begin(), rules.end(), [](const Rule& r) { return r.kind == Rule::Kind::kDecompose; });
   };
@@ -284,13 +286,32 @@ void OpCompiler::check_holes() {
     };
     if (!op_.find(BP_RULE_VJP, arg) && !through_decomposition(entry_.vjp) && !stated(entry_.vjp) &&
         !stated(entry_.partial) && !fit_refused_)
-      error(entry_.where,
-            "'" + entry_.name() + "' has no vjp for '" + name + "'; write a formula, zero, or {none: REASON}");
+      error(entry_.where, "'" + entry_.name() + "' has no vjp for '" + name + "'; write " +
+                              (entry_.shapes.size() == 1 && (op_.flags & BP_OP_ELEMENTWISE)
+                                   ? "partial: {" + name + ": FORMULA} for an elementwise op, "
+                                   : std::string()) +
+                              "vjp: {" + name +
+                              ": FORMULA}, vjp: decompose where `decompose` says it all, zero, or {none: REASON}");
     if (!op_.find(BP_RULE_JVP, arg) && !through_decomposition(entry_.jvp) && !stated(entry_.jvp) &&
         !stated(entry_.partial))
-      error(entry_.where,
-            "'" + entry_.name() + "' has no jvp for '" + name + "'; write linear, a formula, zero, or {none: REASON}");
+      error(entry_.where, "'" + entry_.name() + "' has no jvp for '" + name + "'; write jvp: linear, jvp: {" + name +
+                              ": FORMULA}, jvp: like vjp, jvp: decompose, zero, or {none: REASON}");
   }
+}
+
+// No gradient passes through integers and bools: a formula for one would never run, and its author would find zeros.
+void OpCompiler::refuse_unreachable_rules() {
+  for (const auto* rules : {&entry_.partial, &entry_.vjp, &entry_.jvp})
+    for (const Rule& rule : *rules) {
+      const bool runs =
+          rule.kind == Rule::Kind::kFormula || rule.kind == Rule::Kind::kLinear || rule.kind == Rule::Kind::kDecompose;
+      if (runs)
+        error(rule.where,
+              "no gradient passes through the results of '" + entry_.name() +
+                  "', none of which is floating or complex: this rule would never run, and the gradient "
+                  "be zero. Fix: return a floating dtype, and let the gradient pass straight through, as in "
+                  "`decompose: x + stop_gradient(round(x) - x)`; or state zero");
+    }
 }
 
 }  // namespace backplane::codegen

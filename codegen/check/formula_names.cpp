@@ -14,6 +14,11 @@ using Kind = Type::Kind;
 
 bool is_transpose(std::string_view member) { return member == "mT" || member == "mH"; }
 
+// The short words give way to arguments of their names; the long ones are there for that.
+bool is_cotangent(std::string_view word) { return word == "g" || word == "cotangent"; }
+bool is_tangent(std::string_view word) { return word == "t" || word == "tangent"; }
+bool is_piece(std::string_view word) { return word == "v" || word == "piece"; }
+
 }  // namespace
 
 // ---- names ----
@@ -73,10 +78,12 @@ Value FormulaCompiler::special(const Expr& expr) {
     return value;
   };
   if (word == "out" && derivative) return result(BP_NODE_OUT);
-  if (word == "g" && context_.rule == BP_RULE_VJP && !context_.partial) return result(BP_NODE_COTANGENT);
-  if (word == "v" && context_.rule == BP_RULE_PUT) return {program_.add(BP_NODE_COTANGENT, 0), Type::of(Kind::kTensor)};
-  if (word == "t" && context_.rule == BP_RULE_JVP && !context_.partial) {
-    if (context_.targets.size() != 1) return fail(expr, "several tangents are read here; write t.x for that of x");
+  if (is_cotangent(word) && context_.rule == BP_RULE_VJP && !context_.partial) return result(BP_NODE_COTANGENT);
+  if (is_piece(word) && context_.rule == BP_RULE_PUT)
+    return {program_.add(BP_NODE_COTANGENT, 0), Type::of(Kind::kTensor)};
+  if (is_tangent(word) && context_.rule == BP_RULE_JVP && !context_.partial) {
+    if (context_.targets.size() != 1)
+      return fail(expr, "several tangents are read here; write " + word + ".x for that of x");
     Value value{program_.add(BP_NODE_TANGENT, context_.targets[0]),
                 type_of(entry_.signature.args[context_.targets[0]])};
     value.type.optional = false;
@@ -139,20 +146,21 @@ Value FormulaCompiler::attribute(const Expr& expr) {
   return member(expr, compile(base));
 }
 
-// `g.NAME`, `out.NAME`, `t.x`, `needs.x`, `b.x`
+// `g.NAME`, `out.NAME`, `t.x`, `needs.x`, `b.x`; the long words likewise
 bool FormulaCompiler::special_member(const Expr& expr, Value& out) {
   const std::string& base = expr.children[0]->name;
   for (const Variable& variable : scope_.variables)
     if (variable.name == base) return false;
+  if (base != "b" && entry_.signature.find_arg(base) >= 0) return false;
   const bool derivative = context_.rule == BP_RULE_VJP || context_.rule == BP_RULE_JVP;
   const bool several = entry_.signature.results.size() > 1;
   if (several &&
-      ((base == "g" && context_.rule == BP_RULE_VJP && !context_.partial) || (base == "out" && derivative))) {
-    out = member_of_results(expr, base == "g" ? BP_NODE_COTANGENT : BP_NODE_OUT);
+      ((is_cotangent(base) && context_.rule == BP_RULE_VJP && !context_.partial) || (base == "out" && derivative))) {
+    out = member_of_results(expr, is_cotangent(base) ? BP_NODE_COTANGENT : BP_NODE_OUT);
     return true;
   }
   uint16_t kind = 0;
-  if (base == "t" && context_.rule == BP_RULE_JVP && !context_.partial)
+  if (is_tangent(base) && context_.rule == BP_RULE_JVP && !context_.partial)
     kind = BP_NODE_TANGENT;
   else if (base == "needs" && context_.rule == BP_RULE_VJP)
     kind = BP_NODE_NEEDS;
@@ -168,7 +176,7 @@ bool FormulaCompiler::special_member(const Expr& expr, Value& out) {
   }
   if (kind == BP_NODE_TANGENT && std::find(context_.targets.begin(), context_.targets.end(),
                                            static_cast<uint32_t>(arg)) == context_.targets.end()) {
-    out = fail(expr, "the addend of one argument's tangent reads another's, t." + expr.name +
+    out = fail(expr, "the addend of one argument's tangent reads another's, " + base + "." + expr.name +
                          "; write a rule for \"(x, y)\" together");
     return true;
   }

@@ -7,10 +7,10 @@
 namespace backplane::codegen {
 namespace {
 
-using Names = std::set<std::string, std::less<>>;
+using Words = std::set<std::string, std::less<>>;
 
 // The names in `expr` that it does not bind itself.
-void add_free_names(const Expr& expr, const std::vector<std::string_view>& bound, Names& out) {
+void add_free_names(const Expr& expr, const std::vector<std::string_view>& bound, Words& out) {
   const auto add = [&](const ExprPtr& child, const std::vector<std::string_view>& names) {
     if (child) add_free_names(*child, names, out);
   };
@@ -29,7 +29,7 @@ void add_free_names(const Expr& expr, const std::vector<std::string_view>& bound
   for (const Keyword& keyword : expr.keywords) add(keyword.value, bound);
 }
 
-void add_callees(const Expr& expr, Names& out) {
+void add_callees(const Expr& expr, Words& out) {
   if (expr.kind == Expr::Kind::kCall) out.insert(expr.name);
   for (const ExprPtr& child : expr.children)
     if (child) add_callees(*child, out);
@@ -37,7 +37,7 @@ void add_callees(const Expr& expr, Names& out) {
 }
 
 // The definitions that are used where `callees` are called, directly or through others.
-std::vector<const Definition*> needed_definitions(const SharedNames& shared, Names callees) {
+std::vector<const Definition*> needed_definitions(const SharedNames& shared, Words callees) {
   std::vector<const Definition*> needed;
   for (bool more = true; more;) {
     more = false;
@@ -72,7 +72,7 @@ void for_each_formula(const Entry& entry, Visit visit) {
 std::vector<const Let*> needed_lets(const Entry& entry, const Expr& expr) {
   std::vector<const Let*> needed;
   if (entry.lets.empty()) return needed;
-  Names names;
+  Words names;
   add_free_names(expr, {}, names);
   for (auto let = entry.lets.rbegin(); let != entry.lets.rend(); ++let) {
     if (!names.count(let->name.value)) continue;
@@ -89,7 +89,7 @@ std::string whole_text(const Entry& entry, const Text& text, const Expr* expr) {
     whole += piece;
     while (!whole.empty() && (whole.back() == '\n' || whole.back() == ' ')) whole.pop_back();
   };
-  Names callees;
+  Words callees;
   if (expr) {
     for (const Let* let : needed_lets(entry, *expr)) {
       add((whole.empty() ? "let " : " let ") + let->name.value + " = " + let->text.value);
@@ -108,7 +108,7 @@ namespace {
 
 // What the formulas of a file, and the definitions and lets that they use, name and call.
 struct Used {
-  Names names, callees;
+  Words names, callees;
   std::set<const char*> lets;  // the place of the formula in the file: the same for all entries that share it
 
   void add(const Expr& expr) {
@@ -148,7 +148,7 @@ void refuse_unused_names(const std::vector<std::unique_ptr<RegistryFile>>& files
     for (const Definition& definition : file->shared.definitions) {
       if (!used.callees.count(definition.word))
         refuse(definition.name, "definition '" + definition.word + "' is never used; remove it");
-      Names names;
+      Words names;
       if (definition.expr) add_free_names(*definition.expr, {}, names);
       for (const std::string& param : definition.params)
         if (!names.count(param)) refuse(definition.name, "parameter '" + param + "' is never used; remove it");

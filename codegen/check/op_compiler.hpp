@@ -34,6 +34,10 @@ class OpCompiler {
   // check_samples.cpp
   void check_samples();
   void check_samples(const std::vector<Sample>& samples);
+  // derived_samples.cpp
+  void derive_samples();
+  void derive(const Sample& base, uint32_t arg, const Literal& literal);
+  void warn_unset(uint32_t arg, const std::string& how);
   // derivatives.cpp
   void compile_derivatives();
   void compile_vjp(const Rule& rule);
@@ -42,6 +46,7 @@ class OpCompiler {
   void derive_view_vjp();
   void derive_linear_jvp(const Location& where);
   void check_holes();
+  void refuse_unreachable_rules();
   void check_higher_order();
   bool reads(const CompiledFormula& formula, uint16_t kind) const;
   uint32_t fit(uint32_t node, uint32_t target);

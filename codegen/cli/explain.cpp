@@ -52,6 +52,14 @@ std::string what_holds(const CompiledFormula& formula) {
   return text + (formula.text.empty() ? "" : ": " + formula.text);
 }
 
+// Is it differentiated, by that rule, through its decomposition?
+bool follows_parts(const CompiledOp& op, uint16_t derivative) {
+  const auto has = [&](uint16_t rule) {
+    return std::any_of(op.formulas.begin(), op.formulas.end(), [&](const auto& f) { return f.rule == rule; });
+  };
+  return has(BP_RULE_DECOMPOSE) && !has(derivative);
+}
+
 }  // namespace
 
 std::string render(const CompiledOp& op, uint32_t index) {
@@ -124,6 +132,8 @@ bool explain(const CompiledRegistry& registry, const std::string& name, std::ost
       out << ": " << what_holds(formula) << (native_name(context, op, i).empty() ? "" : "  [native]") << '\n';
       for (const uint32_t root : formula.roots) out << "      " << render(op, root) << '\n';
     }
+    if (follows_parts(op, BP_RULE_VJP)) out << "  vjp: decompose, through the formula above\n";
+    if (follows_parts(op, BP_RULE_JVP)) out << "  jvp: decompose, through the formula above\n";
     return true;
   }
   errors << "backplane-codegen: error: no op '" << name << "'" << suggestion(name, names) << '\n';

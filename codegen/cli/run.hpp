@@ -16,10 +16,12 @@ struct Options {
   std::vector<std::string> emit;      // empty: everything
   std::vector<std::string> dialects;  // of scalar functions; empty: all
   std::string depfile;
+  std::string stamp;  // a file that is new after each run
   std::string explain;
   bool base = false;  // the files are backplane's own, of namespace bp
   bool check = false;
   bool list = false;
+  bool list_outputs = false;
 };
 
 // Exit status: 0 done, 1 mistakes in a file or an output that cannot be written, 2 a wrong option.

@@ -25,13 +25,18 @@ void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAME
 void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
 void emit_rewrites(const EmitContext& context, OutputSet& out);  // SYMBOL_rewrites.hpp, of a registry that has any
 void emit_scalar(const EmitContext& context, OutputSet& out);  // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl, .wgsl
-void emit_pyi(const EmitContext& context, OutputSet& out);     // SYMBOL.pyi
-void emit_docs(const EmitContext& context, OutputSet& out);    // docs/ops/NAME.md, list-of-ops.md
+void emit_plugin(const EmitContext& context, OutputSet& out);  // SYMBOL_plugin.c: registers the ops, and no kernel
+void emit_manifest(const EmitContext& context, OutputSet& out);  // SYMBOL.backplane.json, of SYMBOL.so
+void emit_pyi(const EmitContext& context, OutputSet& out);       // SYMBOL.pyi
+void emit_python(const EmitContext& context, OutputSet& out);    // python/NAMESPACE/__init__.py, __init__.pyi, py.typed
+void emit_docs(const EmitContext& context, OutputSet& out);      // docs/ops/NAME.md, list-of-ops.md
 void emit_primitives_page(const EmitContext& context,
                           OutputSet& out);  // docs/ops/list-of-primitives.md; with emit_docs
 
 // The native function of a formula, or "" where the evaluator has to run it; formulas.cpp.
 std::string native_name(const EmitContext& context, const CompiledOp& op, size_t formula);
+
+std::string stubs(const EmitContext& context);  // of emit_pyi; pyi.cpp
 
 // ---- pieces of text that emitters share ----
 std::string c_string(const std::string& text);       // a C string literal

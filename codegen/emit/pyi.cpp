@@ -113,7 +113,7 @@ bool is_method(const Entry& entry) {
 
 }  // namespace
 
-void emit_pyi(const EmitContext& context, OutputSet& out) {
+std::string stubs(const EmitContext& context) {
   const bool own = context.ns == "bp";
   std::string functions, methods;
   for (const CompiledOp& op : context.registry.ops) {
@@ -159,7 +159,9 @@ void emit_pyi(const EmitContext& context, OutputSet& out) {
   if (!methods.empty())
     text +=
         "\nclass TensorMethods:\n    \"\"\"What Tensor has from these ops; `name_` works in place.\"\"\"\n\n" + methods;
-  out.add(context.symbol + ".pyi", text);
+  return text;
 }
+
+void emit_pyi(const EmitContext& context, OutputSet& out) { out.add(context.symbol + ".pyi", stubs(context)); }
 
 }  // namespace backplane::codegen

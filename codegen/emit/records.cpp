@@ -233,6 +233,7 @@ class RecordWriter {
     const Entry& entry = *op_.entry;
     std::string tags;
     for (const Text& tag : entry.tags) tags += (tags.empty() ? "" : ",") + tag.value;
+    for (const auto& [law, reason] : entry.except) tags += (tags.empty() ? "" : ",") + ("except:" + law.value);
     for (const Text& alias : entry.aliases) tags += (tags.empty() ? "" : ",") + ("alias:" + alias.value);
     const auto& s = entry.signature;
     out_ << "static const bp_op_def " << prefix_ << "def = {\n    BP_HEADER(bp_op_def),\n    "

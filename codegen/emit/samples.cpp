@@ -165,6 +165,7 @@ class SampleWriter {
     field("errors", word_map(entry_.errors));
     field("tags", json_list(entry_.tags, [](const Text& t) { return json_string(t.value); }));
     if (!entry_.large_samples.empty()) out_ << ",\n   \"large\": [" << samples(entry_.large_samples) << "]";
+    if (!op_.derived.empty()) out_ << ",\n   \"derived\": [" << samples(op_.derived) << "]";
     out_ << ",\n   \"samples\": [" << samples(entry_.samples) << "]}";
     return out_.str();
   }
@@ -270,7 +271,8 @@ class SampleWriter {
         text += (first ? "" : ", ") + json_string(entry_.signature.args[index].name) + ": " + json_sample_value(value);
         first = false;
       }
-      text += "}, \"error\": " + json_string(sample.error) + "}";
+      text += "}, \"error\": " + json_string(sample.error);
+      text += (sample.varies.empty() ? "" : ", \"varies\": " + json_string(sample.varies)) + "}";
     }
     return text;
   }

@@ -47,4 +47,15 @@ std::string OutputSet::commit(const std::string& directory, int& written) const 
   return "";
 }
 
+std::string write_anew(const std::string& path, const std::string& content) {
+  try {
+    plugin::WholeFile file(path);
+    file.write(content);
+    file.commit();
+  } catch (const plugin::FileError& failure) {
+    return path + ": " + failure.what();
+  }
+  return "";
+}
+
 }  // namespace backplane::codegen

@@ -21,4 +21,7 @@ class OutputSet {
   std::map<std::string, std::string> files_;
 };
 
+// One file, new though its content may be the same: a stamp, whose time make compares with the inputs'. As commit().
+std::string write_anew(const std::string& path, const std::string& content);
+
 }  // namespace backplane::codegen

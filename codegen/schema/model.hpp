@@ -154,6 +154,13 @@ struct Sample {
   Location where;
   std::vector<std::pair<uint32_t, SampleValue>> values;  // by argument, in the order of the signature
   std::string error;                                     // "" : the call must succeed
+  std::string varies;  // of a derived one: the argument that is another one than in the sample that it is made of
+};
+
+// The numbers that a Scalar may be, for derived samples.
+struct FuzzRange {
+  uint32_t arg = 0;
+  double low = 0, high = 0;
 };
 
 // A rule of graphs: where `from` stands, `to` may stand, if all of `when` hold.
@@ -186,6 +193,8 @@ struct Entry {
     return count;
   }
 
+  const FuzzRange* fuzz_of(uint32_t arg) const;  // nullptr: none is stated
+
   Location where;
   std::string_view file;  // its document's name
   std::string ns;
@@ -209,6 +218,7 @@ struct Entry {
   bool states_scalar = false;       // if only that there is none
   WordMap errors, except;
   std::vector<Sample> samples, large_samples;
+  std::vector<FuzzRange> fuzz;
   double tolerance = 4;
   uint32_t revision = 0;
   bool damaged = false;   // its signature could not be read: checks skip it

@@ -126,6 +126,8 @@ class RuleReader {
         rule.kind = Rule::Kind::kDamaged;
       } else if (vjp.expr) {
         rule.text.value = with_tangent(vjp.text);
+        if (rule.text.value == vjp.text.value && entry_.signature.find_arg("t") >= 0)
+          refuse("'like vjp' beside an argument 't' needs the cotangent written out in 'vjp': cotangent");
         rule.expr = parse_formula(rule.text, reader_.diagnostics());
       }
       out.push_back(std::move(rule));
@@ -133,11 +135,15 @@ class RuleReader {
     if (out.size() == before) refuse("'like vjp' finds no rule in 'vjp'; write the formula");
   }
 
-  // One letter for another, so that places in the text stay what they are in the file.
+  // One word for another of its length, so that places in the text stay what they are in the file.
   std::string with_tangent(const Text& vjp) {
     std::string text = vjp.value;
-    for (const Token& token : lex(vjp, reader_.diagnostics()))
-      if (token.is_word("g")) text[token.offset] = 't';
+    const auto is_free = [&](const char* word) { return entry_.signature.find_arg(word) < 0; };
+    for (const Token& token : lex(vjp, reader_.diagnostics())) {
+      if (token.is_word("g") && is_free("g") && is_free("t")) text[token.offset] = 't';
+      if (token.is_word("cotangent") && is_free("cotangent") && is_free("tangent"))
+        text.replace(token.offset, std::string_view("cotangent").size(), "  tangent");
+    }
     return text;
   }
 

@@ -40,6 +40,7 @@ class EntryReader {
     read_rules(reader_, node_, entry_);
     if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
+    if (const YamlNode* fuzz = node_.find("fuzz")) read_fuzz(reader_, *fuzz, entry_);
     read_samples(reader_, node_.find("samples"), node_.find("large"), entry_);
   }
 

@@ -12,6 +12,28 @@
 namespace backplane::codegen {
 namespace {
 
+// For a type of another language: what it is here.
+std::string type_meant(std::string_view word) {
+  static constexpr std::pair<std::string_view, const char*> kMeant[] = {
+      {"float", "Scalar, a number"},
+      {"double", "Scalar, a number"},
+      {"number", "Scalar, a number"},
+      {"complex", "Scalar, a number"},
+      {"int", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
+      {"int64", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
+      {"int64_t", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
+      {"SymInt", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
+      {"string", "str"},
+      {"boolean", "bool"},
+      {"ScalarType", "Dtype"},
+      {"tensor", "Tensor"},
+      {"Array", "Tensor"},
+      {"array", "Tensor"}};
+  for (const auto& [other, here] : kMeant)
+    if (word == other) return std::string("; write ") + here;
+  return "";
+}
+
 class SignatureParser {
  public:
   SignatureParser(const Text& text, Diagnostics& diagnostics) : text_(text), tokens_(text, diagnostics) {}
@@ -84,9 +106,11 @@ class SignatureParser {
       }
       names.push_back(word.name);
     }
-    tokens_.error(token, "unknown type " + quoted(token) +
-                             (token.kind == Token::Kind::kName ? suggestion(token.text, names) : std::string()) +
-                             "; types are " + listed(names));
+    const std::string meant = token.kind == Token::Kind::kName ? type_meant(token.text) : std::string();
+    tokens_.error(token,
+                  "unknown type " + quoted(token) +
+                      (meant.empty() && token.kind == Token::Kind::kName ? suggestion(token.text, names) : meant) +
+                      "; types are " + listed(names));
     return 0;
   }
 
@@ -105,7 +129,7 @@ class SignatureParser {
     const Token at = tokens_.peek();
     arg.offset = at.offset;
     arg.name = name("of an argument");
-    if (is_reserved_name(arg.name))
+    if (is_reserved_argument(arg.name))
       tokens_.error(at, "'" + arg.name + "' has a meaning of its own in formulas; choose another argument name");
     if (signature_.find_arg(arg.name) >= 0) tokens_.error(at, "argument '" + arg.name + "' stands twice; rename one");
     if (tokens_.accept("=")) {

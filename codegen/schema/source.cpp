@@ -75,8 +75,12 @@ Location Text::location(size_t at) const {
 
 void Diagnostics::error(const Location& where, std::string message) { all_.push_back({where, std::move(message)}); }
 
-std::vector<Diagnostic> Diagnostics::sorted() const {
-  std::vector<Diagnostic> result = all_;
+void Diagnostics::warning(const Location& where, std::string message) {
+  warnings_.push_back({where, std::move(message)});
+}
+
+namespace {
+std::vector<Diagnostic> in_order(std::vector<Diagnostic> result) {
   const auto key = [](const Diagnostic& d) { return std::tie(d.where.file, d.where.line, d.where.column, d.message); };
   std::stable_sort(result.begin(), result.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   result.erase(
@@ -85,15 +89,20 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   return result;
 }
 
-std::string Diagnostics::render() const {
+std::string rendered(const std::vector<Diagnostic>& all, const char* kind) {
   std::string text;
-  for (const Diagnostic& d : sorted()) {
+  for (const Diagnostic& d : all) {
     text += d.where.file;
     text += ':' + std::to_string(d.where.line) + ':' + std::to_string(d.where.column);
-    text += ": error: " + d.message + '\n';
+    text += std::string(": ") + kind + ": " + d.message + '\n';
   }
   return text;
 }
+}  // namespace
+
+std::vector<Diagnostic> Diagnostics::sorted() const { return in_order(all_); }
+std::string Diagnostics::render() const { return rendered(sorted(), "error"); }
+std::string Diagnostics::render_warnings() const { return rendered(in_order(warnings_), "warning"); }
 
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
   const std::string_view* best = nullptr;

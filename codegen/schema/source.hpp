@@ -52,14 +52,16 @@ struct Diagnostic {
 class Diagnostics {
  public:
   void error(const Location& where, std::string message);
-  bool empty() const { return all_.empty(); }
+  void warning(const Location& where, std::string message);
+  bool empty() const { return all_.empty(); }  // of mistakes; warnings do not count
   // Sorted by file, line and column; equal ones once.
   std::vector<Diagnostic> sorted() const;
   // "file:line:column: error: message" per line.
   std::string render() const;
+  std::string render_warnings() const;
 
  private:
-  std::vector<Diagnostic> all_;
+  std::vector<Diagnostic> all_, warnings_;
 };
 
 // "; did you mean 'broadcast'?" if a candidate is near enough, else "".

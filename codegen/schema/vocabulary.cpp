@@ -70,7 +70,7 @@ const std::vector<std::string_view>& entry_keys() {
       "op",      "doc",     "kind",      "primitive", "host",    "dtypes",  "shape",     "alias",    "put",
       "partial", "vjp",     "jvp",       "zeros",     "nondiff", "batch",   "decompose", "variants", "random",
       "errors",  "samples", "large",     "tolerance", "compare", "except",  "tags",      "aliases",  "source",
-      "example", "since",   "revisions", "operator",  "let",     "choices", "moves",     "scalar"};
+      "example", "since",   "revisions", "operator",  "let",     "choices", "moves",     "scalar",   "fuzz"};
   return keys;
 }
 
@@ -82,8 +82,13 @@ const std::vector<OperatorWord>& operator_words() {
 }
 
 bool is_reserved_name(std::string_view name) {
-  static constexpr std::string_view kReserved[] = {"g",    "t",     "v",    "out", "needs", "let", "if", "else",
-                                                   "true", "false", "none", "and", "or",    "not", "in", "self"};
+  static constexpr std::string_view kOfRules[] = {"g", "t", "v"};
+  return is_reserved_argument(name) || std::find(std::begin(kOfRules), std::end(kOfRules), name) != std::end(kOfRules);
+}
+
+bool is_reserved_argument(std::string_view name) {
+  static constexpr std::string_view kReserved[] = {"out",  "needs", "let", "if",  "else", "true", "false",
+                                                   "none", "and",   "or",  "not", "in",   "self"};
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 

@@ -45,6 +45,9 @@ const std::vector<OperatorWord>& operator_words();
 // Names that formulas, and methods in Python, give a meaning of their own. An argument may hide the numbers inf, nan
 // and pi.
 bool is_reserved_name(std::string_view name);
+// Those that no argument may have. One that is called g, t or v hides the cotangent, the tangent or the piece, which
+// are then written out.
+bool is_reserved_argument(std::string_view name);
 
 const std::vector<std::string_view>& entry_keys();
 const std::vector<std::string_view>& laws();

@@ -57,15 +57,17 @@ int main(int argc, char** argv) {
   lint->add_option("PLUGIN.so", file, "the shared object")->required();
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
 
-  std::string kind, name, folder, language = "c++";
+  std::string kind, name, folder, language;
+  bool kernel = false;
   CLI::App* made = app.add_subcommand("new", "writes a project of your own: a backend or an op");
   made->add_option("KIND", kind, "backend or op")->required();
   made->add_option("NAME", name, "its name; of an op also NAMESPACE::NAME")->required();
   made->add_option("FOLDER", folder, "a new folder to write it to")->required();
   made->add_option("--language", language,
-                   "c++, c, or for a backend that of its devices; an unknown one lists those that there are")
-      ->capture_default_str();
-  made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language); }; });
+                   "of a backend, or of an op's kernel: c++ (the default), c, or for a backend that of its devices; an "
+                   "unknown one lists those that there are");
+  made->add_flag("--kernel", kernel, "of an op: with a kernel of your own for the CPU");
+  made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language, kernel); }; });
 
   conformance::Options tried;
   CLI::App* kit = app.add_subcommand("conformance", "tries every op on a device against the CPU");

@@ -31,6 +31,7 @@ constexpr size_t kLongestName = 60;
 struct Template {
   fs::path folder;
   std::string kind, language;
+  bool kernel;                            // of an op: it comes with one, in that language; else it has no language
   std::string name_word, namespace_word;  // the latter is empty where the template has none
 };
 
@@ -57,18 +58,23 @@ std::vector<Template> templates() {
     const fs::path description = entry.path() / kDescription;
     if (!fs::exists(description)) continue;
     const auto json = nlohmann::json::parse(text_of(description));
-    all.push_back({entry.path(), json.at("kind"), json.at("language"), json.at("name"), json.value("namespace", "")});
+    all.push_back({entry.path(), json.at("kind"), json.at("language"), json.value("kernel", false), json.at("name"),
+                   json.value("namespace", "")});
   }
   std::sort(all.begin(), all.end(), [](const Template& a, const Template& b) { return a.language < b.language; });
   return all;
 }
 
-Template template_for(const std::string& kind, const std::string& language) {
+Template template_for(const std::string& kind, const std::string& stated, bool kernel) {
+  BP_CHECK(kernel || kind != "op" || stated.empty(), VALUE, "new op: found --language ", stated,
+           ", but an op without a kernel is written in none. Fix: add --kernel, or leave --language out");
+  BP_CHECK(!kernel || kind == "op", VALUE, "new ", kind, ": --kernel is of an op. Fix: leave it out");
+  const std::string language = stated.empty() && (kernel || kind != "op") ? "c++" : stated;
   std::set<std::string> kinds;
   std::string offered;
   for (const Template& one : templates()) {
     kinds.insert(one.kind);
-    if (one.kind != kind) continue;
+    if (one.kind != kind || one.kernel != kernel) continue;
     if (one.language == language) return one;
     offered += (offered.empty() ? "" : ", ") + one.language;
   }
@@ -236,8 +242,9 @@ const char* generator_option() {
 
 }  // namespace
 
-int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language) {
-  const Template made_of = template_for(kind, language);
+int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language,
+             bool kernel) {
+  const Template made_of = template_for(kind, language, kernel);
   const Words words = words_of(made_of, name);
   std::error_code error;
   BP_CHECK(!fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error)), VALUE,
@@ -246,7 +253,8 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   const fs::path tree = templates_folder().parent_path().parent_path().parent_path();
   const bool installed = fs::exists(tree / "include" / "backplane", error);
   const std::string prefix = installed ? tree : tree / "prefix";
-  fmt::print("{}: {} files of the {} {}, in {}. Next:\n", folder, files, kind, name, language);
+  const std::string in = made_of.language.empty() ? "" : ", in " + made_of.language;
+  fmt::print("{}: {} files of the {} {}{}. Next:\n", folder, files, kind, name, in);
   if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
   fmt::print("  cmake -S {0} -B {0}/build{1} -DCMAKE_PREFIX_PATH={2}\n", folder, generator_option(), prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);

@@ -1,6 +1,6 @@
 """The checks of opcheck that differentiate or batch: against finite differences, against each other, against a loop.
 
-Gradients are taken in float64, and in complex128 where the op accepts it, along random directions under
+Gradients are taken in float64, and in complex128 where the op accepts it (else in the widest that it does), along random directions under
 <a, b> = Re sum(conj(a) * b).
 """
 
@@ -11,7 +11,10 @@ from ._data_type_functions import DTYPES, isdtype
 from ._opcheck import Failure, NotStated
 from ._opcheck_rules import array, bp, difference, flat, tensor
 
-STEP = 1e-6
+# Of finite differences, by dtype: how far they go, and how near they come. Of narrow dtypes an op that accepts no wider one.
+STEPS = {"float64": 1e-6, "complex128": 1e-6, "float32": 2**-7, "complex64": 2**-7, "float16": 2**-4}
+BOUNDS = {"float64": 1e-5, "complex128": 1e-5, "float32": 4e-3, "complex64": 4e-3, "float16": 0.15}
+SAME = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 3e-2}  # of two ways to one number
 DIRECTIONS = 2
 _INEXACT = {name for name, dtype in DTYPES.items() if isdtype(dtype, ("real floating", "complex floating"))}
 
@@ -26,16 +29,17 @@ def direction(values, rng):
 
 
 def in_dtype(subject, name):
-    """The sample with its inexact tensors in float64 or complex128."""
+    """The sample with its inexact tensors in a dtype of _dtypes."""
     wanted = getattr(_backplane(), name)
+    is_complex = name.startswith("complex")
 
     def cast(t):
         if t.dtype.name not in _INEXACT:
             return t
         values = array(t)
-        if name == "complex128" and values.dtype.kind != "c":
+        if is_complex and values.dtype.kind != "c":
             values = values + 0.25j * np.ones_like(values)
-        return tensor(values if name == "complex128" else values.real, _Like(wanted, t.device))
+        return tensor(values if is_complex else values.real, _Like(wanted, t.device))
 
     return subject.with_tensors(cast)
 
@@ -52,14 +56,15 @@ def _backplane():
 
 
 def _dtypes(subject):
-    """Those of float64 and complex128 that the op accepts and the device computes in."""
+    """The widest floating and the widest complex dtype that the op accepts and the device computes in."""
     inexact = {name for name, _, t in subject.tensors() if t.dtype.name in _INEXACT}
     accepted = ~0
     for argument in subject.facts["args"]:
         if argument["name"] in inexact:
             accepted &= argument["accepts"]
-    names = [name for name, bit in (("float64", 12), ("complex128", 14)) if accepted >> bit & 1]
-    return [name for name in names if _runs(subject, in_dtype(subject, name))]
+    kinds = (("float64", 12), ("float32", 11), ("float16", 9)), (("complex128", 14), ("complex64", 13))
+    taken = [[name for name, bit in kind if accepted >> bit & 1] for kind in kinds]
+    return [name for names in taken for name in names[:1] if _runs(subject, in_dtype(subject, name))]
 
 
 def _runs(subject, arguments):
@@ -139,9 +144,9 @@ def _inexact(subject, results):
     return [result for result in tensors if result.dtype.name in _INEXACT]
 
 
-def _close(found, expected, what):
-    if not abs(found - expected) <= 1e-5 * (1 + abs(expected)):
-        raise Failure(f"{what}: found {found:.6g}, expected {expected:.6g} by finite differences")
+def _close(found, expected, dtype, what):
+    if not abs(found - expected) <= BOUNDS[dtype] * (1 + abs(expected)):
+        raise Failure(f"{what} in {dtype}: found {found:.6g}, expected {expected:.6g} by finite differences")
 
 
 def _label(name, position):
@@ -162,12 +167,12 @@ def gradient(subject):
             values = np.zeros_like(at) if found is None else array(found)
             for _ in range(DIRECTIONS):
                 step = direction(at, rng)
-                slope = run.value(run.moved(name, position, STEP * step)) - run.value(run.moved(name, position, -STEP * step))
-                _close(inner(values, step), slope / (2 * STEP), f"the gradient of {_label(name, position)} in {dtype}")
+                slope = run.value(run.moved(name, position, STEPS[dtype] * step)) - run.value(run.moved(name, position, -STEPS[dtype] * step))
+                _close(inner(values, step), slope / (2 * STEPS[dtype]), dtype, f"the gradient of {_label(name, position)}")
         _written_through(subject, dtype)
         done.append(dtype)
     if not done:
-        raise NotStated("neither float64 nor complex128 is computed here")
+        raise NotStated("no dtype that the op accepts is computed here")
     return ", ".join(done)
 
 
@@ -194,11 +199,11 @@ def _written_through(subject, dtype):
         step = direction(at[name], rng)
 
         def value(sign):
-            moved = {**at, name: at[name] + sign * STEP * step}
+            moved = {**at, name: at[name] + sign * STEPS[dtype] * step}
             return inner(cotangent, array(changed(*(tensor(values, kinds[n]) for n, values in moved.items()))))
 
-        _close(inner(array(gradient), step), (value(1) - value(-1)) / (2 * STEP),
-               f"the gradient of '{name}' through a write into the view, by put, in {dtype}")  # fmt: skip
+        _close(inner(array(gradient), step), (value(1) - value(-1)) / (2 * STEPS[dtype]), dtype,
+               f"the gradient of '{name}' through a write into the view, by put,")  # fmt: skip
 
 
 def _weighted(weights, gradients):
@@ -235,12 +240,12 @@ def second_order(subject):
 
         for (name, position, t), found in zip(run.inputs, second):
             step = direction(array(t), rng)
-            slope = first_at(run.moved(name, position, STEP * step)) - first_at(run.moved(name, position, -STEP * step))
+            slope = first_at(run.moved(name, position, STEPS[dtype] * step)) - first_at(run.moved(name, position, -STEPS[dtype] * step))
             value = 0.0 if found is None else inner(array(found), step)
-            _close(value, slope / (2 * STEP), f"the gradient's gradient of {_label(name, position)} in {dtype}")
+            _close(value, slope / (2 * STEPS[dtype]), dtype, f"the gradient's gradient of {_label(name, position)}")
         done.append(dtype)
     if not done:
-        raise NotStated("neither float64 nor complex128 is computed here")
+        raise NotStated("no dtype that the op accepts is computed here")
     return ", ".join(done)
 
 
@@ -270,16 +275,16 @@ def forward(subject):
         for k, (name, position, _) in enumerate(run.inputs):
             alone = tuple(tensor(steps[i] if i == k else np.zeros_like(steps[i]), t) for i, t in enumerate(primals))
             _, one = _backplane().jvp(function, primals, alone)
-            slope = run.value(run.moved(name, position, STEP * steps[k])) - run.value(run.moved(name, position, -STEP * steps[k]))
-            _close(sum(inner(c, array(t)) for c, t in zip(run.cotangents, one)), slope / (2 * STEP),
-                   f"the tangent of {_label(name, position)} in {dtype}")  # fmt: skip
+            slope = run.value(run.moved(name, position, STEPS[dtype] * steps[k])) - run.value(run.moved(name, position, -STEPS[dtype] * steps[k]))
+            _close(sum(inner(c, array(t)) for c, t in zip(run.cotangents, one)), slope / (2 * STEPS[dtype]), dtype,
+                   f"the tangent of {_label(name, position)}")  # fmt: skip
         if all(subject.refusal("vjp", subject.index(name)) is None for name in names):
             pulled = sum(inner(array(g), s) for g, s in zip(run.gradients(), steps) if g is not None)
-            if not abs(pushed - pulled) <= 1e-8 * (1 + abs(pulled)):
+            if not abs(pushed - pulled) <= SAME[dtype] * (1 + abs(pulled)):
                 raise Failure(f"forward against reverse in {dtype}: found {pushed:.9g}, expected {pulled:.9g}")
         done.append(dtype)
     if not done:
-        raise NotStated("neither float64 nor complex128 is computed here")
+        raise NotStated("no dtype that the op accepts is computed here")
     return ", ".join(done)
 
 

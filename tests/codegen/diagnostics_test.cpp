@@ -67,7 +67,7 @@ const Mistake kMistakes[] = {
     {"type", "  - op: f(Tensr x) -> Tensor\n", "3:11", "unknown type 'Tensr'; did you mean 'Tensor'?"},
     {"arrow", "  - op: f(Tensor x) Tensor\n", "3:21", "expected '->'"},
     {"argument_twice", "  - op: f(Tensor x, Tensor x) -> Tensor\n", "3:28", "argument 'x' stands twice"},
-    {"reserved_name", "  - op: f(Tensor g) -> Tensor\n", "3:18", "'g' has a meaning of its own"},
+    {"reserved_name", "  - op: f(Tensor needs) -> Tensor\n", "3:18", "'needs' has a meaning of its own"},
     {"default_type", "  - op: f(Tensor x, Axis a=1.5) -> Tensor\n", "3:28", "does not fit its type Axis"},
     {"default_none", "  - op: f(Tensor x, Axis a=none) -> Tensor\n", "3:28", "cannot be none; write its type as Axis?"},
     {"default_order", "  - op: f(Size n=1, Tensor x) -> Tensor\n", "3:21", "follows one with a default"},
@@ -208,9 +208,11 @@ const Mistake kMistakes[] = {
      "9:21", "'u' stands twice among the choices of 'mode'; keep one"},
     {"yaml_tab", "\t- op: f(Tensor x) -> Tensor\n", "3:2", "YAML is indented by spaces"},
     // ---- derivatives ----
-    {"vjp_hole", unary("    jvp: linear\n"), "3:9", "has no vjp for 'x'; write a formula, zero, or {none: REASON}"},
+    {"vjp_hole", unary("    jvp: linear\n"), "3:9",
+     "has no vjp for 'x'; write partial: {x: FORMULA} for an elementwise op, vjp: {x: FORMULA}, vjp: decompose"},
     {"jvp_hole", unary("    vjp: {x: g}\n"), "3:9",
-     "has no jvp for 'x'; write linear, a formula, zero, or {none: REASON}"},
+     "has no jvp for 'x'; write jvp: linear, jvp: {x: FORMULA}, jvp: like vjp, jvp: decompose, zero, or {none: "
+     "REASON}"},
     {"vjp_target", unary("    vjp: {z: g}\n    jvp: linear\n    decompose: add(x, a)\n"), "9:11",
      "'z' is no argument of 'f'"},
     {"vjp_of_scalar", unary("    vjp: {x: g, a: g}\n    jvp: linear\n"), "9:17", "is no Tensor and has no derivative"},

@@ -164,6 +164,45 @@ TEST_F(Outputs, TheDepfileNamesEveryInput) {
   EXPECT_THAT(rule, testing::HasSubstr("data/base.yaml"));
 }
 
+TEST_F(Outputs, AStampIsNewAfterEachRun) {
+  Options o = options();
+  o.stamp = (directory_ / "stamp").string();
+  o.depfile = (directory_ / "deps.d").string();
+  ASSERT_EQ(0, run_with(o)) << errors_;
+  EXPECT_THAT(read_text(o.depfile), testing::StartsWith(o.stamp + ":"));
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const char* name : {"stamp", "demo_records.c"}) fs::last_write_time(directory_ / name, old);
+  ASSERT_EQ(0, run_with(o)) << errors_;
+  EXPECT_GT(fs::last_write_time(directory_ / "stamp"), old);
+  EXPECT_EQ(old, fs::last_write_time(directory_ / "demo_records.c"));
+}
+
+TEST_F(Outputs, AreListedWithoutBeingWritten) {
+  Options o = options();
+  o.list_outputs = true;
+  ASSERT_EQ(0, run_with(o)) << errors_;
+  EXPECT_FALSE(fs::exists(directory_));
+  o.list_outputs = false;
+  const std::string listed = out_;
+  ASSERT_EQ(0, run_with(o)) << errors_;
+  std::string made;
+  for (const auto& [name, content] : files_in(directory_)) made += (directory_ / name).string() + "\n";
+  EXPECT_EQ(made, listed);
+}
+
+TEST_F(Outputs, ExplainSaysWhatGoesThroughTheDecomposition) {
+  fs::create_directories(directory_);
+  std::ofstream(directory_ / "parts.yaml")
+      << "namespace: parts\nops:\n  - op: f(Tensor x) -> Tensor\n    doc: F.\n    dtypes: floating\n    shape: "
+         "same(x)\n"
+         "    vjp: decompose\n    jvp: decompose\n    decompose: x * 2\n    samples: [{x: [2]}]\n";
+  Options o = options();
+  o.ops = {(directory_ / "parts.yaml").string()};
+  o.explain = "f";
+  ASSERT_EQ(0, run_with(o)) << errors_;
+  EXPECT_THAT(out_, testing::HasSubstr("  vjp: decompose, through the formula above\n  jvp: decompose"));
+}
+
 TEST_F(Outputs, AMissingFileIsAMistake) {
   Options o = options();
   o.ops = {"nowhere.yaml"};

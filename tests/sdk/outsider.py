@@ -1,4 +1,4 @@
-"""What somebody does who has an installed SDK and nothing of this tree: makes a backend and an op, in C++ and in C, builds, lints and
+"""What somebody does who has an installed SDK and nothing of this tree: makes a backend and an op, without a kernel, in C++ and in C, builds, lints and
 tries them, trains the demo on the backend, unloads it.
 
     python tests/sdk/outsider.py --prefix PREFIX --folder FOLDER [--short]
@@ -59,9 +59,10 @@ class Run:
     def project(self, kind, name, language, *options, tests=()):
         """Makes, builds and tests a project; `tests` are options of ctest. Gives the built plugin."""
         folder = self.folder / f"{name.split('::')[-1]}"
-        what = f"{kind} {name} ({language})"
+        what = f"{kind} {name} ({language or 'no kernel'})"
         begun = time.monotonic()
-        self.step(f"{what}: written", self.command, "new", kind, name, folder, "--language", language)
+        words = (["--language", language] if language else []) + (["--kernel"] if kind == "op" and language else [])
+        self.step(f"{what}: written", self.command, "new", kind, name, folder, *words)
         self.step(f"{what}: configured", "cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
         self.step(f"{what}: built", "cmake", "--build", folder / "build", "--parallel", len(os.sched_getaffinity(0)))
         plugin = folder / f"build/lib/backplane/plugins/{folder.name}.so"
@@ -162,7 +163,7 @@ def main():
                      "--epochs", 1, "--out", run.folder / name / "build/demo")
         run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
     run.environment = {}
-    for name, language in (("mine::wave", "c++"), ("acme_ops::swell", "c")):
+    for name, language in (("mine::wave", ""), ("mine_too::ripple", "c++"), ("acme_ops::swell", "c")):
         run.project("op", name, language)
 
     print(f"{time.monotonic() - run.begun:7.1f} s  in all\nlines written:")

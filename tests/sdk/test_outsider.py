@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -56,6 +57,9 @@ def new(tmp_path, *words):
 @pytest.mark.parametrize(("words", "why"), [
     (["backend", "acme", "made", "--language", "fortran"], "Fix: --language with one of c, c++, cuda, opencl, vulkan, webgpu"),
     (["gadget", "acme", "made"], "expected one of backend, op"),
+    (["op", "mine::wave", "made", "--language", "c"], "Fix: add --kernel"),
+    (["op", "mine::wave", "made", "--kernel", "--language", "fortran"], "Fix: --language with one of c, c++"),
+    (["backend", "acme", "made", "--kernel"], "--kernel is of an op"),
     (["backend", "Acme", "made"], "lower-case"),
     (["backend", "a-b", "made"], "lower-case"),
     (["backend", "cpu", "made"], "is that of"),
@@ -149,10 +153,11 @@ def test_new_overwrites_nothing(tmp_path):
 @pytest.mark.parametrize(("kind", "language", "words"), [
     *(("backend", language, ["minimal"]) for language in ("c", "c++", "cuda", "vulkan", "webgpu")),
     ("backend", "opencl", []),  # the word of its template is that of the interface
-    *(("op", language, ["wave", "sketch"]) for language in ("c", "c++")),
+    *(("op", language, ["wave", "sketch"]) for language in ("", "c", "c++")),
 ])  # fmt: skip
 def test_no_word_of_the_template_is_left(tmp_path, kind, language, words):
-    status, text = new(tmp_path, kind, "ripple", "made", "--language", language)
+    kernel = ["--kernel"] if kind == "op" and language else []
+    status, text = new(tmp_path, kind, "ripple", "made", *(["--language", language] if language else []), *kernel)
     assert status == 0, text
     files = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
     assert {"CMakeLists.txt", "README.md", "run"} <= {path.name for path in files}
@@ -165,7 +170,7 @@ def test_no_word_of_the_template_is_left(tmp_path, kind, language, words):
 @needs_prefix
 def test_a_plugin_is_built_for_an_older_host(tmp_path):
     """NEEDS_MINOR: manifest and table say it, and the headers hide what came later."""
-    status, text = new(tmp_path, "op", "older::ripple", "made", "--language", "c")
+    status, text = new(tmp_path, "op", "older::ripple", "made", "--kernel", "--language", "c")
     assert status == 0, text
     folder = tmp_path / "made"
     cmake, source, command = folder / "CMakeLists.txt", folder / "plugin.c", pathlib.Path(PREFIX) / "bin/backplane"
@@ -187,6 +192,33 @@ def test_a_plugin_is_built_for_an_older_host(tmp_path):
     source.write_text(source.read_text() + "const void* later(const bp_host* host) { return host->extension(\"keys\", 1); }\n")
     status, text = run("cmake", "--build", folder / "build")
     assert status != 0 and "extension" in text, text
+
+
+@needs_prefix
+def test_a_typed_package_is_made_without_cmake(tmp_path):
+    """codegen writes the plugin, its manifest and the package; one line of the compiler makes the rest. A copy of codegen finds the entries by the PATH."""
+    prefix, gen = pathlib.Path(PREFIX), tmp_path / "gen"
+    codegen = tmp_path / "copied-codegen"
+    shutil.copy(prefix / "bin/backplane-codegen", codegen)
+    environment = os.environ | {"PATH": f"{prefix / 'bin'}:{os.environ['PATH']}"}
+    environment.pop("BACKPLANE_PREFIX")
+
+    def run(*words, cwd=tmp_path):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=cwd, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    options = ["--ops", PLUGINS / "wave/ops.yaml", "--out", gen, "--emit", "records,formulas,plugin,manifest,python"]
+    listed = run(codegen, *options, "--list-outputs").splitlines()
+    run(codegen, *options, "--stamp", gen / "stamp")
+    assert sorted(map(str, gen.rglob("*.*"))) == sorted(listed)
+    package = gen / "python/sketch"
+    shutil.copy(gen / "sketch.backplane.json", package)
+    run("cc", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{prefix / 'include'}", f"-I{gen}", *gen.glob("*.c"), "-o", package / "sketch.so")
+    run(prefix / "bin/backplane", "lint", package / "sketch.so")
+    shown = run(sys.executable, "-c", "from sketch import wave, wave_\nimport backplane as bp\nprint(wave(bp.zeros(2), speed=3).tolist())", cwd=gen / "python")
+    assert shown == "[0.0, 0.0]\n"
+    assert "def wave(x: Tensor | Number, *, speed: Number = 1" in (package / "__init__.pyi").read_text() and (package / "py.typed").exists()
 
 
 def test_the_device_tables_are_short():

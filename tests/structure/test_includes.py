@@ -29,7 +29,7 @@ ALLOWED = {
     "backends/cpu/": (ABI, PUBLIC),
     "backends/cuda/": (ABI, PUBLIC),
     "backends/vulkan/": (ABI, PUBLIC),
-    **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave", "wave_c", "opencl")},
+    **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave_kernel", "wave_c", "opencl")},
     "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
     "plugins/minimal_cuda/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),  # likewise
     "plugins/minimal_webgpu/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),

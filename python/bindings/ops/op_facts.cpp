@@ -77,6 +77,7 @@ py::dict facts_of(const py::object& op) {
   facts["results"] = results;
   facts["rules"] = rules(def);
   facts["flags"] = def.flags;
+  facts["tags"] = def.tags ? def.tags : "";
   facts["view"] = view;
   facts["dynamic"] = (def.flags & BP_OP_DYNAMIC) != 0;
   facts["alias"] = aliases ? py::object(py::str(row<bp_arg_def>(def.args, def.alias).name)) : py::none();
@@ -87,8 +88,8 @@ py::dict facts_of(const py::object& op) {
 
 void bind_op_facts(py::module_& module) {
   module.def("op_facts", &facts_of, py::arg("op"),
-             "What the op's record declares: args and results, rules with their state, flags, the argument that it "
-             "aliases.");
+             "What the op's record declares: args and results, rules with their state, flags, tags, the argument that "
+             "it aliases.");
 }
 
 }  // namespace backplane::python

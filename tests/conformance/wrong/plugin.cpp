@@ -1,5 +1,6 @@
-// Registers the ops of ops.yaml, and a kernel with a mistake.
+// Registers the ops of ops.yaml, and kernels with a mistake for some of them.
 #include <algorithm>
+#include <cstring>
 
 #include "backplane/plugin.hpp"
 #include "wrong_records.h"
@@ -7,6 +8,28 @@
 namespace {
 
 using namespace backplane::plugin;
+
+void copy(const bp_tensor& from, const bp_tensor& to) {
+  std::memcpy(static_cast<char*>(to.dl.data) + to.dl.byte_offset,
+              static_cast<const char*>(from.dl.data) + from.dl.byte_offset, to.nbytes);
+}
+
+bp_status same_memory(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  const bp_tensor& x = *args[0].u.t;
+  bp_tensor* view = nullptr;
+  const bp_status status =
+      frame->host->make_view(frame, args[0].u.t, x.dl.ndim, x.dl.shape, x.dl.strides, x.dl.byte_offset, &view);
+  if (status != BP_OK) return status;
+  outs[0].tag = BP_TAG_TENSOR;
+  outs[0].u.t = view;
+  return BP_OK;
+}
+
+bp_status kept_float64(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  if (frame->compute == BP_FLOAT64) frame->host->retain(args[0].u.t);
+  copy(*args[0].u.t, *outs[0].u.t);
+  return BP_OK;
+}
 
 struct Copied {
   const float* from;
@@ -30,7 +53,9 @@ bp_status raced(const bp_frame* frame, const bp_value* args, int32_t, bp_value* 
 
 void register_all(const Registrar& registrar) {
   for (uint32_t i = 0; i < wrong_op_count; ++i) registrar.op(*wrong_ops[i]);
-  registrar.kernel(BP_KERNEL("wrong::raced", "cpu", raced, .dtypes = BP_DTYPE_BIT(BP_FLOAT32)));
+  registrar.kernel(BP_KERNEL("wrong::same_memory", "cpu", same_memory, .flags = BP_KERNEL_OWN_RESULTS));
+  registrar.kernel(BP_KERNEL("wrong::kept_float64", "cpu", kept_float64));
+  registrar.kernel(BP_KERNEL("wrong::raced", "cpu", raced));
 }
 
 }  // namespace
