@@ -96,26 +96,28 @@ void OpCompiler::derive_samples() {
       for (const double at : {0.1875, 0.8125}) derive(**base, i, number(range->low + at * (range->high - range->low)));
     } else if (arg.type == BP_TYPE_SCALAR && !arg.has(BP_ARG_LIST) && used.size() == 1) {
       const Literal other = other_number(stated);
-      warn_unset(i, "to another value than " + *used.begin());
+      warn_unset(i, *used.begin());
       derive(**base, i, other);
     } else if (arg.type == BP_TYPE_BOOL && !arg.has(BP_ARG_LIST) && used.size() == 1) {
       const bool value = stated && stated->kind == Literal::Kind::kBool && stated->integer;
-      warn_unset(i, "to another value than " + *used.begin());
+      warn_unset(i, *used.begin());
       derive(**base, i, bool_literal(!value));
     }
     for (const Text& choice : arg.choices) {
       if (used.count(choice.value)) continue;
       diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample uses " + arg.name + "='" + choice.value +
-                                             "'; add one, as the one that is derived may be refused");
+                                             "'; add one, because the op may refuse the derived one");
       derive(**base, i, word(choice));
     }
   }
 }
 
-void OpCompiler::warn_unset(uint32_t arg, const std::string& how) {
-  const std::string& name = entry_.signature.args[arg].name;
-  diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample sets '" + name + "' " + how +
-                                         "; add one, or say what it may be: fuzz: {" + name + ": 'uniform(-3, 3)'}");
+void OpCompiler::warn_unset(uint32_t arg, const std::string& value) {
+  const Arg& unset = entry_.signature.args[arg];
+  const std::string fuzz =
+      unset.type == BP_TYPE_SCALAR ? ", or state its range: fuzz: {" + unset.name + ": 'uniform(-3, 3)'}" : "";
+  diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample sets '" + unset.name +
+                                         "' to another value than " + value + "; add one" + fuzz);
 }
 
 void OpCompiler::derive(const Sample& base, uint32_t arg, const Literal& literal) {

@@ -37,7 +37,7 @@ class OpCompiler {
   // derived_samples.cpp
   void derive_samples();
   void derive(const Sample& base, uint32_t arg, const Literal& literal);
-  void warn_unset(uint32_t arg, const std::string& how);
+  void warn_unset(uint32_t arg, const std::string& value);
   // derivatives.cpp
   void compile_derivatives();
   void compile_vjp(const Rule& rule);

@@ -64,7 +64,8 @@ std::map<std::string, uint8_t, std::less<>>& form_kinds() {
 uint8_t kind_of(bp_dtype dtype) noexcept {
   if (dtype == BP_BOOL) return kBool;
   const uint32_t bit = BP_DTYPE_BIT(dtype);
-  return (bit & BP_MASK_COMPLEX) != 0 ? kComplex : (bit & BP_MASK_INTEGER) != 0 ? kInteger : uint8_t{0};
+  if (bit & BP_MASK_COMPLEX) return kComplex;
+  return (bit & BP_MASK_INTEGER) != 0 ? uint8_t{kInteger} : uint8_t{0};
 }
 
 }  // namespace

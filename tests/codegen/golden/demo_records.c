@@ -185,7 +185,7 @@ static const bp_op_def op2_def = {
     {op2_shapes, 2, sizeof(bp_shape_rule)},
     {op2_dtypes, 2, sizeof(bp_result_dtype)},
     op2_accepts, 1u, 0, BP_NO_ARG,
-    &op2_program, fit_names, 0, 0, 0, 0,
+    &op2_program, fit_names, "except:gradient", 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
     0, 0u,
 #endif
