@@ -42,7 +42,7 @@ void add_numbers(const Inputs& inputs, bp_dtype dtype, std::set<std::string>& kn
     one.set(0, {number, 0});
     known.insert(bytes_of(one, 0));
   };
-  add(0);
+  for (const int filling : {0, 1}) add(filling);  // of zeros_like and ones_like
   for (const Input& input : inputs)
     if (input.literal.is_number()) add(input.literal.get<double>());
 }

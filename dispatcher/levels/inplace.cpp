@@ -281,6 +281,35 @@ void write_below(Level& level, const Call& call, TensorImpl* target) {
   dispatch({call.op, below.args, call.n_args, &out, 1, call.mask});
 }
 
+// `out` of a function that is written down: what the op returns is copied into the given tensors.
+void write_outputs(Level& level, const Call& call) {
+  const std::string_view name = call.op.record->name;
+  BP_CHECK(&level == level.every_call, VALUE, name, ": writing into a given output (out) is refused inside ",
+           level.transform, "; use the result that the op returns");
+  bool differentiated = false;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) { differentiated = differentiated || is_differentiated(*t); });
+  BP_CHECK(!differentiated || !records_now(), VALUE, name,
+           ": writing into a given output (out) is refused while a derivative is recorded; use the result that the op "
+           "returns");
+  bp_value results[kMaxResults];
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    results[i] = call.outs[i];
+    if (results[i].flags & BP_VALUE_GIVEN) results[i] = bp_value{};
+  }
+  dispatch({call.op, call.args, call.n_args, results, call.n_outs, call.mask});
+  std::vector<std::pair<bp_value, Tensor>> writes;
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (call.outs[i].flags & BP_VALUE_GIVEN)
+      writes.emplace_back(call.outs[i], Tensor::adopt(results[i].u.t));
+    else
+      call.outs[i] = results[i];
+  }
+  for (auto& [target, result] : writes) {
+    result = fitted(call, *impl(target.u.t), std::move(result));
+    roles::copy_into(tensor_value(impl(result)), target, call.mask);
+  }
+}
+
 }  // namespace
 
 void change_in_place(Level& level, const Call& call) {
@@ -288,9 +317,7 @@ void change_in_place(Level& level, const Call& call) {
   TensorImpl* target = call.n_outs == 1 ? impl(call.outs[0].u.t) : nullptr;
   const bool inplace =
       target && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR && impl(call.args[0].u.t) == target;
-  BP_CHECK(inplace || (target && &call.op == &role_op(Role::kCopy)), VALUE, name,
-           ": writing into a given output (out) is refused inside ", level.transform,
-           "; use the result that the op returns");
+  if (!inplace && !(target && &call.op == &role_op(Role::kCopy))) return write_outputs(level, call);
   BP_CHECK(wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
            " cannot be written into a tensor that ", level.transform,
            " does not follow: one from outside, or one that was computed from such tensors alone. Fix: write "

@@ -178,21 +178,27 @@ class WithStandIns {
     };
     std::copy_n(call.args, call.n_args, args);
     std::copy_n(call.outs, call.n_outs, outs);
-    if (call.outs[0].flags & BP_VALUE_GIVEN) {
-      place(outs[0]);
-      for (int32_t i = 0; i < call.n_args; ++i)
-        if (args[i].tag == BP_TAG_TENSOR && args[i].u.t == call.outs[0].u.t) args[i].u.t = outs[0].u.t;
-    } else {
-      place(args[base_argument(call.op)]);
+    bool writes = false;
+    for (int32_t i = 0; i < call.n_outs; ++i) {
+      if (!(outs[i].flags & BP_VALUE_GIVEN)) continue;
+      writes = true;
+      place(outs[i]);
+      for (int32_t k = 0; k < call.n_args; ++k)
+        if (args[k].tag == BP_TAG_TENSOR && args[k].u.t == call.outs[i].u.t) args[k].u.t = outs[i].u.t;
     }
+    if (!writes) place(args[base_argument(call.op)]);
   }
   bp_value args[kMaxArgs], outs[kMaxResults];
 };
 
+bool writes_outputs(const Call& call) {
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) return true;
+  return false;
+}
+
 void call_at(Level& level, const Call& call) {
-  bool writes = false;
-  for (int32_t i = 0; i < call.n_outs; ++i) writes = writes || (call.outs[i].flags & BP_VALUE_GIVEN);
-  if (writes) return change_in_place(level, call);
+  if (writes_outputs(call)) return change_in_place(level, call);
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
     if (t->view && wrapper_of(level, t)) refresh(t);
   });
@@ -209,7 +215,7 @@ void call_at(Level& level, const Call& call) {
 void call_level(const Call& call) {
   Level* level = highest_level(call);
   Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
-  const bool writes = call.n_outs > 0 && (call.outs[0].flags & BP_VALUE_GIVEN);
+  const bool writes = writes_outputs(call);
   // What an op creates is the innermost level's, whatever tensor it takes its form or its values from.
   if (!level || (call.op.flags & kCreates && !writes))
     level = every_call && !(call.op.flags & kCreates) ? every_call : thread_state.level;
@@ -217,7 +223,8 @@ void call_level(const Call& call) {
   if (level != every_call || !(writes || follows_argument(call.op))) return call_at(*level, call);
   WithStandIns with(*level, call);
   call_at(*level, {call.op, with.args, call.n_args, with.outs, call.n_outs, call.mask});
-  if (!writes) std::copy_n(with.outs, call.n_outs, call.outs);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) call.outs[i] = with.outs[i];
 }
 
 namespace {
