@@ -28,7 +28,7 @@ struct Step {
 Step step_of(bp_dtype dtype) {
   if (BP_DTYPE_BIT(dtype) & (BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128))) return {1e-5, 2e-6};
   if (BP_DTYPE_BIT(dtype) & (BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_COMPLEX64))) return {1.0 / 128, 4e-3};
-  return {1.0 / 16, 0.15};
+  return {1.0 / 16, dtype == BP_FLOAT16 ? 0.03 : 0.15};
 }
 
 // <cotangents, results>, or where `again`, the sum of <gradient, direction>: what the gradients are of.

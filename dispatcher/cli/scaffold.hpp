@@ -10,8 +10,8 @@
 namespace backplane::cli {
 
 // `kind` is backend or op, `name` what becomes of the template's own name: NAME, or NAMESPACE::NAME of an op. `folder`
-// must not exist yet, or be empty. `language`: empty is c++. `kernel`: an op comes with a kernel of its own, and so has a
-// language.
+// must not exist yet, or be empty. `language`: empty is c++. `kernel`: an op comes with a kernel of its own, and so has
+// a language.
 int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language,
              bool kernel);
 
