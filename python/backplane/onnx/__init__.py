@@ -1,4 +1,4 @@
-"""Models in ONNX's format: load reads one as a function of tensors.
+"""Models in ONNX's format: load reads one as a function of tensors, save writes a graph or a function.
 
     import backplane as bp
 
@@ -11,11 +11,12 @@ Reading needs the Python package onnx, an optional dependency: pip install onnx.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._model import load as load
+    from ._save import save as save
     from ._session import InferenceSession as InferenceSession
     from ._table import supported_ops as supported_ops
 
-__all__ = ["InferenceSession", "load", "supported_ops"]
-_HOMES = {"InferenceSession": "_session", "load": "_model", "supported_ops": "_every_op"}
+__all__ = ["InferenceSession", "load", "save", "supported_ops"]
+_HOMES = {"InferenceSession": "_session", "load": "_model", "save": "_save", "supported_ops": "_every_op"}
 
 
 def __getattr__(name):
