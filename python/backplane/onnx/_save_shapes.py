@@ -61,7 +61,7 @@ def full(w, node, shape, fill_value, dtype=None, device=None):
 
 @writes("iota")
 def iota(w, node, n, start=0, step=1, dtype=None, device=None):
-    whole = "int64" if node.dtype not in ("float32", "float64") else node.dtype
+    whole = node.dtype if node.dtype.endswith(("t32", "t64")) and node.dtype.startswith("float") else "int64"  # those that ONNX's Range takes
     count = w.cast(w.emit("Squeeze", [w.size(n)]), "int64", whole)
     steps = w.emit("Range", [w.number(0, whole), count, w.number(1, whole)])
     scaled = w.emit("Add", [w.emit("Mul", [steps, w.number(step, whole)]), w.number(start, whole)])
