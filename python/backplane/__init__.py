@@ -52,10 +52,14 @@ from ._core import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what is put into the namespace below, where type checkers do not see it
+    from . import data as data
+    from . import distributions as distributions
     from . import fft as fft
     from . import linalg as linalg
     from . import nn as nn
     from . import onnx as onnx
+    from . import optim as optim
+    from . import random as random
     from . import types as types
     from ._core import (
         bool as bool,
@@ -74,7 +78,96 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         complex64 as complex64,
         complex128 as complex128,
     )
+    from ._checkpoints import CheckpointManager as CheckpointManager
     from ._registry import *
+    from .compat.numpy import (
+        apply_along_axis as apply_along_axis,
+        asanyarray as asanyarray,
+        block as block,
+        c_ as c_,
+        choose as choose,
+        copyto as copyto,
+        diag_indices as diag_indices,
+        diag_indices_from as diag_indices_from,
+        extract as extract,
+        fill_diagonal as fill_diagonal,
+        fromfunction as fromfunction,
+        histogram2d as histogram2d,
+        histogram_bin_edges as histogram_bin_edges,
+        index_exp as index_exp,
+        iscomplexobj as iscomplexobj,
+        isrealobj as isrealobj,
+        issubdtype as issubdtype,
+        lexsort as lexsort,
+        mask_indices as mask_indices,
+        matvec as matvec,
+        mgrid as mgrid,
+        ogrid as ogrid,
+        piecewise as piecewise,
+        place as place,
+        poly as poly,
+        polyadd as polyadd,
+        polyder as polyder,
+        polyfit as polyfit,
+        polyint as polyint,
+        polymul as polymul,
+        polysub as polysub,
+        put as put,
+        putmask as putmask,
+        r_ as r_,
+        resize as resize,
+        roots as roots,
+        s_ as s_,
+        tril_indices_from as tril_indices_from,
+        trim_zeros as trim_zeros,
+        triu_indices_from as triu_indices_from,
+        vecmat as vecmat,
+        vectorize as vectorize,
+    )
+    from .compat.torch import (
+        addmv as addmv,
+        addr as addr,
+        adjoint as adjoint,
+        bartlett_window as bartlett_window,
+        blackman_window as blackman_window,
+        block_diag as block_diag,
+        cartesian_prod as cartesian_prod,
+        cdist as cdist,
+        chain_matmul as chain_matmul,
+        clamp_max as clamp_max,
+        clamp_min as clamp_min,
+        combinations as combinations,
+        conj_physical as conj_physical,
+        cumulative_trapezoid as cumulative_trapezoid,
+        diag_embed as diag_embed,
+        diagonal_scatter as diagonal_scatter,
+        dist as dist,
+        ger as ger,
+        hamming_window as hamming_window,
+        hann_window as hann_window,
+        histc as histc,
+        is_nonzero as is_nonzero,
+        is_same_size as is_same_size,
+        is_signed as is_signed,
+        logaddexp2 as logaddexp2,
+        logdet as logdet,
+        mode as mode,
+        msort as msort,
+        multinomial as multinomial,
+        pdist as pdist,
+        pinverse as pinverse,
+        polar as polar,
+        randint_like as randint_like,
+        resolve_conj as resolve_conj,
+        rsub as rsub,
+        select_scatter as select_scatter,
+        slice_scatter as slice_scatter,
+        split_with_sizes as split_with_sizes,
+        trapz as trapz,
+        unique_consecutive as unique_consecutive,
+        view_as_complex as view_as_complex,
+        view_as_real as view_as_real,
+    )
     from .linalg import tensordot as tensordot
 
 from ._array_edits import *
@@ -100,6 +193,7 @@ from ._opcheck_report import *
 from ._ops import ops as ops
 from ._profile import *
 from ._quantiles import *
+from ._saving import *
 from ._searching_functions import *
 from ._set_functions import *
 from ._settings import *
@@ -124,7 +218,19 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"fft": "", "linalg": "", "nn": "", "onnx": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"CheckpointManager": "_checkpoints", "data": "", "distributions": "", "fft": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER.update(dict.fromkeys("""
+addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min
+combinations conj_physical cumulative_trapezoid diag_embed diagonal_scatter dist ger hamming_window hann_window histc
+is_nonzero is_same_size is_signed logaddexp2 logdet mode msort multinomial pdist pinverse polar randint_like
+resolve_conj rsub select_scatter slice_scatter split_with_sizes trapz unique_consecutive view_as_complex view_as_real
+""".split(), "compat.torch"))
+_LATER.update(dict.fromkeys("""
+apply_along_axis asanyarray block c_ choose copyto diag_indices diag_indices_from extract fill_diagonal fromfunction
+histogram2d histogram_bin_edges index_exp iscomplexobj isrealobj issubdtype lexsort mask_indices matvec mgrid ogrid
+piecewise place poly polyadd polyder polyfit polyint polymul polysub put putmask r_ resize roots s_ tril_indices_from
+trim_zeros triu_indices_from vecmat vectorize
+""".split(), "compat.numpy"))
 globals().update({name: op for name, op in _functions.items() if name not in globals() and name not in _LATER})
 
 
@@ -138,9 +244,13 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             found = importlib.import_module("." + (_LATER[name] or name), __name__)
             if _LATER[name]:
                 found = globals()[name] = getattr(found, name)
+            if _LATER[name].startswith("compat."):
+                from ._borrowed_docs import documented
+
+                documented(name, found)
             return found
         if name == "__all__":  # of a star import, which takes all of them
-            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"nn", "onnx", "types"})
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "distributions", "nn", "onnx", "optim", "random", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op

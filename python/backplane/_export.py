@@ -1,4 +1,4 @@
-"""Models in files: export writes what a function does, with its weights; load reads it back; `backplane run` needs no Python."""
+"""Models in files: export writes what a function does, with its weights; load (_saving.py) reads it back; `backplane run` needs no Python."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ if TYPE_CHECKING:
 
     from ._core import Device, DynamicSizes, Model, Tensor
 
-__all__ = ["export", "load", "parse_graph"]
-
-
-# What others write under the name of `load`, by the first bytes.
-_OTHER_FILES = {
-    b"\x93NUMPY": "an array of NumPy's. Fix: backplane.asarray(numpy.load(path))",
-    b"PK\x03\x04": "an archive, as numpy.savez and torch.save write. Fix: load it with these, and make tensors with backplane.asarray",
-}
+__all__ = ["export", "parse_graph"]
 
 
 def export(
@@ -48,22 +41,6 @@ def export(
             "export: found no tensor in what the function gives, so that a file of it would compute nothing; numbers become tensors by backplane.asarray"
         )
     graph.save(file_name("export", path))
-
-
-def load(path: str | os.PathLike[str], device: Device | str | None = None) -> Model:
-    """The model in a file that export wrote: a callable that takes a tensor per input, by position or name, and gives a tuple of tensors.
-
-    device: where it runs, in place of the devices on which it was traced.
-    Errors: FileNotFoundError, ArgumentValueError for a file that is damaged or holds no graph, VersionError for one that a newer
-        backplane wrote.
-    """
-    name = file_name("load", path)
-    with open(name, "rb") as file:
-        begin = file.read(6)
-    for magic, what in _OTHER_FILES.items():
-        if begin.startswith(magic):
-            raise _core.ArgumentValueError(f"load: {os.fspath(path)} is {what}")
-    return _core.load_model(name, device)
 
 
 def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device: Device | str | None = None) -> Model:

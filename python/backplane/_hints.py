@@ -20,7 +20,6 @@ func: the same names in backplane itself: grad, vjp, jvp, vmap, jacrev, jacfwd, 
 jit: compile(function)
 numpy jnp: backplane itself, which has NumPy's functions
 lax: cond, while_loop, scan, map and the functions of backplane itself
-random: rand, randn, randint, uniform, normal, permutation, with generator=Generator(seed) or after manual_seed(seed)
 seed: manual_seed(seed)
 random_sample ranf: rand(*shape)
 standard_normal: randn(*shape)
@@ -32,7 +31,7 @@ default_rng: Generator(seed), as generator= of the random functions
 dtype: DType, the type of x.dtype, which names such as "float32" and NumPy's dtypes equal
 bool_: bool, as a dtype backplane.bool
 choice: take(x, randint(0, n, shape)), or argsort of random numbers
-multinomial categorical: argmax(log(p) - log(-log(rand(count, n))), axis=-1), which draws with replacement
+categorical: multinomial(p, count, replacement=True)
 shuffle: take(x, permutation(n), axis=0), or randperm(n)
 sliding_window_view: x.unfold(axis, size, 1)
 as_strided lib stride_tricks: x.unfold(axis, size, step) for windows, broadcast_to, reshape and slices for other views
@@ -54,40 +53,22 @@ reduce_window: max_pool2d, avg_pool2d of nn.functional, or a reduction of x.unfo
 conv_general_dilated: conv1d, conv2d, conv3d of nn.functional
 dot_product_attention: nn.functional.scaled_dot_product_attention(q, k, v)
 swish: silu(x)
-cumulative_trapezoid cumtrapz: cumsum((y[1:] + y[:-1]) / 2 * diff(x), axis=0)
+cumtrapz: cumsum((y[1:] + y[:-1]) / 2 * diff(x), axis=0)
 pmap: vmap, which runs a batch on one device
-optim: the update by hand, under no_grad: w -= rate * w.grad
 device_put: x.to(device)
 device_get: x.numpy()
 block_until_ready: synchronize()
 cuda: device("cuda"), synchronize("cuda"), memory_stats("cuda")
-save: export for functions; numpy.savez of x.numpy(), or pickle, for tensors
-load_state_dict state_dict: a dict of tensors, by pickle or numpy.savez
-DataLoader utils: slices of tensors: x[i : i + n]
-apply_along_axis: vmap(function, in_axes=axis, out_axes=axis)
-vectorize: vmap(function), or the function itself, whose operators take tensors
-fromfunction: function(*indices(shape))
-piecewise: where(condition, x, y), in each other
-choose: take_along_axis(stack(choices), index[None], axis=0)[0]
-extract: x[condition]
-place putmask copyto: x[condition] = values
-put: x[positions] = values
-r_ c_: concat, column_stack and arange
-mgrid ogrid: meshgrid(..., indexing="ij") or indices(shape)
-s_ index_exp: slice(start, stop, step), or the index itself
+load_state_dict state_dict: the methods of bp.nn.Module, with save and load
+DataLoader: backplane.data.DataLoader
+utils: backplane.data, and backplane.nn.utils
 ndindex ndenumerate nditer: loops over x.tolist(), or no loop
-block: concat of concats
-block_diag: zeros and slices: x[:n, :n] = a
 matrix mat: asarray, and @ for products
 asfortranarray asarray_chkfinite require: asarray
 frombuffer fromstring fromiter fromfile loadtxt genfromtxt: asarray of what NumPy's function gives
-polyfit: linalg.lstsq(vander(x, n + 1), y)
 poly1d: polyval(coefficients, x)
-roots: linalg.eigvals of the companion matrix
-lexsort: argsort by the last key first, each stable
-histogram2d histogramdd: bincount(ravel_multi_index(...))
+histogramdd: bincount(ravel_multi_index(...))
 spacing: nextafter(x, inf) - x
-issubdtype: isdtype(x.dtype, "real floating")
 floating: isdtype(x.dtype, "real floating")
 integer: isdtype(x.dtype, "integral")
 number: isdtype(x.dtype, "numeric")
@@ -96,24 +77,8 @@ array2string array_repr array_str: repr(x), str(x) under printoptions(...)
 set_default_tensor_type: set_default_dtype(dtype)
 use_deterministic_algorithms: nothing: every kernel gives the same result for the same call
 cholesky_solve: linalg.solve_triangular twice
-addmv addr: the formula itself: x + a @ v
 range: arange(start, stop)
-cdist: sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
-view_as_real: stack([x.real, x.imag], axis=-1)
-view_as_complex: x[..., 0] + 1j * x[..., 1]
-polar: r * exp(1j * angle)
-diag_embed: x[..., None] * eye(n)
-logdet: log(linalg.det(x)), or linalg.slogdet(x), whose logabsdet is of the absolute value
-ger: outer(x, y)
-pdist: the upper triangle of sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
-cartesian_prod: stack(meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
-combinations: x[stack(triu_indices(x.size, 1), 1)]
-mode: unique(x, return_counts=True), and argmax of the counts
-histc: histogram(x, bins, range)[0]
-unique_consecutive: x[concat([asarray([True]), x[1:] != x[:-1]])]
-randint_like: randint(low, high, x.shape)
 renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
-clamp_min clamp_max: clip(x, min=..., max=...)
 euler_gamma: 0.5772156649015329
 switch: cond, in each other, or a list of functions and a number of Python
 remat: checkpoint(function)
@@ -124,7 +89,6 @@ backends: devices(), and the packages that devices come in
 accelerator mps xpu cpu: device(name), devices()
 get_default_device: default_device()
 initial_seed get_rng_state set_rng_state: default_generator.state
-distributions: the formula of the density, and uniform, normal and bernoulli for draws
 distributed multiprocessing: one process per device, whose gradients another library adds up
 sparse sparse_coo_tensor sparse_csr_tensor: dense tensors, or values and indices with segment_sum, take and index_add
 nested jagged masked: a padded tensor beside a mask
@@ -135,47 +99,35 @@ library: custom_op(name)
 quantization quantize_per_tensor ao: round and clip, and astype(backplane.int8)
 hub testing: numpy.testing on x.numpy()
 ma: x beside a mask of bools: where, sum(x, where=mask)
-polynomial polyadd polyder polyint polymul polysub polydiv: polyval, convolve, or numpy's on x.numpy()
+polynomial polydiv: polyval, convolve, or numpy's on x.numpy()
 typing dtypes: DType, and types
 rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy itself, for what is no tensor
 stft: fft.rfft(x.unfold(-1, size, step) * window)
 istft: nn.functional.fold((fft.irfft(s) * window).mT, (1, n), (1, size), stride=(1, step)), over that of window**2 for each frame, of s (batch, frames, bins)
-dist: linalg.vector_norm(x - y)
-trapz: trapezoid(y, x)
-is_nonzero: bool(x)
-is_same_size: x.shape == y.shape
-is_signed: x.dtype.kind
 is_inference_mode_enabled: not is_grad_enabled()
 set_anomaly_enabled: isnan(x).any() of what a function gives
 get_device: x.device
 layout strided contiguous_format channels_last preserve_format memory_format: nothing: x.strides says how x lies, and ascontiguousarray(x) copies
-lstm gru rnn_tanh rnn_relu: scan over nn.functional.lstm_cell, gru_cell, rnn_tanh_cell or rnn_relu_cell
+lstm gru rnn_tanh rnn_relu: nn.LSTM, nn.GRU or nn.RNN
 lstsq: linalg.lstsq(a, b)
 lu lu_solve: linalg.solve(a, b)
-pinverse: linalg.pinv(x)
-chain_matmul: linalg.multi_dot(matrices)
 triangular_solve: linalg.solve_triangular(a, b)
 orgqr geqrf: linalg.qr(x)
 svd_lowrank pca_lowrank lobpcg: linalg.svd(x), or eigh
 nuclear_norm: linalg.matrix_norm(x, ord="nuc")
 frobenius_norm: linalg.matrix_norm(x)
-msort: sort(x, axis=0)
-adjoint: x.mH
-conj_physical resolve_conj resolve_neg: conj(x)
-rsub: y - x
+resolve_neg: conj(x)
 poisson binomial: asarray(numpy.random.default_rng(seed).poisson(...)), likewise binomial
 i0 i0e: numpy.i0 on x.numpy(), or its series
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
-logaddexp2: logaddexp(x * log(2), y * log(2)) / log(2)
-hann_window hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-hamming_window hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-blackman_window blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / m) + 0.08 * cos(4 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-bartlett_window bartlett: 1 - abs(2 * arange(n) / m - 1), m being n as in PyTorch, or n - 1 as in NumPy
+hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / m) + 0.08 * cos(4 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
+bartlett: 1 - abs(2 * arange(n) / m - 1), m being n as in PyTorch, or n - 1 as in NumPy
 kaiser_window: asarray(numpy.kaiser(n + 1, beta)[:-1])
 kaiser: asarray(numpy.kaiser(n, beta))
 empty_strided empty_permuted: empty(shape)
-select_scatter slice_scatter diagonal_scatter as_strided_scatter index_reduce: y = x.clone(); y[index] = values
-split_with_sizes: split(x, sizes, dim=0)
+as_strided_scatter index_reduce: y = x.clone(); y[index] = values
 to_dlpack: x.__dlpack__()
 set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 products are computed in float32
 get_num_interop_threads set_num_interop_threads: set_num_threads(n)
@@ -195,18 +147,11 @@ datetime64 timedelta64: integers: array.astype("int64")
 object_ str_ bytes_ void character: lists of Python's
 generic inexact complexfloating flexible signedinteger unsignedinteger: isdtype(x.dtype, kind)
 True_ False_: True and False
-asanyarray asmatrix bmat: asarray
-iscomplexobj isrealobj: is_complex(x)
-diag_indices diag_indices_from: arange(n), twice
-tril_indices_from triu_indices_from mask_indices: tril_indices(n, k), triu_indices(n, k)
-fill_diagonal: x[range(n), range(n)] = value
-histogram_bin_edges: histogram(x, bins)[1]
+asmatrix bmat: asarray
 may_share_memory shares_memory: numpy.shares_memory on x.numpy()
-savez savez_compressed savetxt: numpy.savez of x.numpy()
+savez: save({"x": x}, "x.npz")
+savez_compressed savetxt: numpy.savez_compressed or savetxt of x.numpy()
 memmap: asarray(numpy.memmap(...))
-resize: tile and reshape
-trim_zeros: x[nonzero(x)[0][0] :]
-vecmat matvec: matmul(x, y)
 mvlgamma igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
 """
 
@@ -237,45 +182,33 @@ dct idct dst idst dctn idctn dstn idstn: scipy.fft on x.numpy(), on the host
 next_fast_len: n itself: every length is transformed
 """
 
-# Of backplane.nn; layers that are functions of their own names are found by these.
+# Of backplane.nn.
 _OF_NN = """
-Module: a class of your own, or a dict, that holds tensors; its call is a function of them
-Parameter: x.requires_grad_() of a tensor, or transforms such as grad of a function of the weights
-Sequential ModuleList ModuleDict: a list or dict of functions, called one after the other
-Linear: functional.linear(x, weight, bias), of tensors that are the weights
-MultiheadAttention: functional.scaled_dot_product_attention(q, k, v), of projections by functional.linear
-LSTM GRU RNN: scan over functional.lstm_cell, gru_cell or rnn_tanh_cell
-Identity: the value itself
-Flatten: x.flatten(1)
-Upsample: functional.interpolate
-BCELoss: functional.binary_cross_entropy
-BCEWithLogitsLoss: functional.binary_cross_entropy_with_logits
-init: randn(shape) * scale, or uniform
-utils: the formula itself: g * minimum(1, most / norm) clips gradients
-Buffer ParameterList ParameterDict: a list or dict of tensors
-Unflatten: backplane.unflatten(x, axis, sizes)
-ReflectionPad1d ReflectionPad2d ReflectionPad3d: functional.pad(x, sizes, mode="reflect")
-ReplicationPad1d ReplicationPad2d ReplicationPad3d: functional.pad(x, sizes, mode="replicate")
-CircularPad1d CircularPad2d CircularPad3d: functional.pad(x, sizes, mode="circular")
-ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d: functional.pad(x, sizes, value=value)
-UpsamplingNearest2d UpsamplingBilinear2d: functional.interpolate
-RNNCell: functional.rnn_tanh_cell
-Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer: functional.scaled_dot_product_attention, layer_norm and linear
 DataParallel parallel: vmap, which runs a batch on one device
-LazyLinear: functional.linear(x, weight, bias), of a weight made once x's shape is known
+LazyLinear: Linear(in_features, out_features)
 """
 
 # Of backplane.nn.functional.
 _OF_FUNCTIONAL = """
 upsample upsample_nearest upsample_bilinear: interpolate(x, size, scale_factor, mode)
-lstm gru rnn_tanh rnn_relu: scan of backplane over lstm_cell, gru_cell, rnn_tanh_cell or rnn_relu_cell
-multi_head_attention_forward: scaled_dot_product_attention(q, k, v), of projections by linear
+lstm gru rnn_tanh rnn_relu: bp.nn.LSTM, bp.nn.GRU or bp.nn.RNN
+multi_head_attention_forward: bp.nn.MultiheadAttention
 fractional_max_pool2d fractional_max_pool3d: max_pool2d, or adaptive_max_pool2d
 scaled_mm grouped_mm: matmul of backplane
-clip_grad_norm_: the formula itself: g * minimum(1, most / norm)
+clip_grad_norm_: bp.nn.utils.clip_grad_norm_(parameters, most)
 """
 
-_TEXTS = {"": _OF_PACKAGE, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
+# Of backplane.random.
+_OF_RANDOM = """
+rand random random_sample: backplane.rand(*shape), or default_rng(seed).random(size)
+randn standard_normal: backplane.randn(*shape), or default_rng(seed).standard_normal(size)
+randint: backplane.randint(low, high, shape), or default_rng(seed).integers(low, high, size)
+uniform normal permutation: the function of this name of backplane, or the method of default_rng(seed)
+choice shuffle exponential: the method of default_rng(seed)
+seed RandomState: default_rng(seed), or backplane.manual_seed(seed)
+"""
+
+_TEXTS = {"": _OF_PACKAGE, ".random": _OF_RANDOM, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
 
 
 def no_attribute(module, name):

@@ -48,12 +48,20 @@ def map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[
 
 
 def register(
-    type: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Iterable[Any]], Any]
+    type: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Iterable[Any]], Any],
+    variables: Callable[[Any], tuple[Iterable[Any], Any, Any]] | None = None,
 ) -> None:
     """Makes a class a container.
 
     flatten(object) returns its children and whatever else it consists of, which must compare equal with `==` where two
-    structures are the same; unflatten(rest, children) makes an object again. Errors: ValueError for a class that is a
-    container already.
+    structures are the same; unflatten(rest, children) makes an object again.
+
+    variables(object): for classes with children that are not differentiated. It returns the children that grad, vjp and
+    jvp differentiate, the rest (with the other children in it), and the rest of a container of gradients. unflatten
+    takes both rests. Without it, every child is differentiated.
+
+    Errors: ValueError for a class that is a container already.
     """
-    _core.tree_register(type, flatten, unflatten)
+    _core.tree_register(type, flatten, unflatten, variables)

@@ -45,6 +45,14 @@ bool is_library_file(const std::string& file) {
          (!folder.empty() && file.starts_with(folder) && file.find("-packages") == std::string::npos);
 }
 
+bool is_stateful_file(const std::string& file) {
+  const size_t at = file.rfind("/backplane/");
+  if (!is_package_file(file) || at == std::string::npos) return false;
+  for (const char* part : {"/backplane/nn/modules/", "/backplane/optim/", "/backplane/_compiled_state.py"})
+    if (file.compare(at, std::char_traits<char>::length(part), part) == 0) return true;
+  return false;
+}
+
 std::string user_line_of(PyObject* frame) {
   PyRef up = PyRef::borrow(frame);
   std::string line;

@@ -174,11 +174,25 @@ bool Reads::close_effects(const Closing& closing) {
           closing.transform, effect.place.c_str(), effect.line.c_str());
     return false;
   }
-  std::erase_if(effects, [&](const Effects::Effect& effect) {
+  // A tensor of the trace that made room for another value at the same place is in no replay.
+  const auto is_overwritten = [&](const Effects::Effect& effect) {
+    const auto stores_there = [&](const Effects::Effect& other) {
+      return &other > &effect && other.holder.get() == effect.holder.get() && other.place == effect.place &&
+             !other.place.empty() && other.arguments &&
+             PyTuple_GET_SIZE(other.arguments.get()) == PyTuple_GET_SIZE(effect.arguments.get());
+    };
+    const Py_ssize_t n = PyTuple_GET_SIZE(effect.arguments.get());
+    return n == 3 && leads_to_traced(PyTuple_GET_ITEM(effect.arguments.get(), n - 1)) &&
+           std::any_of(effects.begin(), effects.end(), stores_there);
+  };
+  std::vector<bool> drops;
+  for (const Effects::Effect& effect : effects) {
     const auto owner = owner_of_dict_.find(effect.holder.get());
-    return !effect.arguments ||
-           is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get());
-  });
+    drops.push_back(!effect.arguments || is_overwritten(effect) ||
+                    is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get()));
+  }
+  size_t at = 0;
+  std::erase_if(effects, [&](const Effects::Effect&) { return drops[at++]; });
   for (Effects::Effect& effect : effects) {
     PyObject* arguments = effect.arguments.get();
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {

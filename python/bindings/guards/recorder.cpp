@@ -159,7 +159,7 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     at->second.object = code;
     at->second.is_library = is_library_file(file);
     at->second.is_opaque = is_opaque_code(file, text_of_object(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
-    at->second.is_package = is_package_file(file);
+    at->second.is_package = is_package_file(file) && !is_stateful_file(file);
     at->second.is_watched = !at->second.is_package && !at->second.is_opaque;
     if (!at->second.is_opaque && frame_stack_wants_depth()) {
       const PyRef module = imported_module("backplane._stack_depths");

@@ -62,9 +62,10 @@ bool is_called_by_package(PyObject* object) {
   if (!has_python_method(Py_TYPE(object), "__call__")) return false;
   const PyRef method = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__call__"));
   forget_error();
-  return method && PyFunction_Check(method.get()) &&
-         is_package_file(
-             text_of_object(reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(method.get()))->co_filename));
+  if (!method || !PyFunction_Check(method.get())) return false;
+  auto* const code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(method.get()));
+  const std::string file = text_of_object(code->co_filename);
+  return is_package_file(file) && !is_stateful_file(file);
 }
 
 PyRef attribute_of(PyFrameObject* frame, const char* name) {
@@ -313,7 +314,8 @@ void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments
   bool by_package = false;
   if (PyFunction_Check(function)) {
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
-    by_package = is_package_file(text_of_object(code->co_filename));
+    const std::string file = text_of_object(code->co_filename);
+    by_package = is_package_file(file) && !is_stateful_file(file);
   } else if (is_called_by_package(function)) {
     reads_.instance_attributes(function);
   }

@@ -287,9 +287,23 @@ static PyObject* compile_with(PyObject* module, PyObject* options) {
   return args ? PyObject_Call(partial.get(), args.get(), options) : nullptr;
 }
 
+// With state=, inputs= or outputs=, Python keeps the state's tensors in place (python/backplane/_compiled_state.py).
+static bool names_state(PyObject* kwargs) {
+  for (const char* word : {"state", "inputs", "outputs"})
+    if (kwargs && PyDict_GetItemString(kwargs, word)) return true;
+  return false;
+}
+
+static PyObject* compile_with_state(PyObject* args, PyObject* kwargs) {
+  const PyRef home = imported_module("backplane._compiled_state");
+  const PyRef function = PyRef::steal(home ? PyObject_GetAttrString(home.get(), "compile_with_state") : nullptr);
+  return function ? PyObject_Call(function.get(), args, kwargs) : nullptr;
+}
+
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   if (PyTuple_GET_SIZE(args) == 0 && kwargs && !PyDict_GetItemString(kwargs, "fun"))
     return compile_with(module, kwargs);
+  if (names_state(kwargs)) return compile_with_state(args, kwargs);
   static const char* keywords[] = {"fun", "dynamic", "donate", "fullgraph", "memory_budget", nullptr};
   PyObject *function = nullptr, *dynamic = Py_None, *donate = Py_None, *budget = Py_None;
   int fullgraph = 1;
@@ -299,7 +313,7 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
                      [&](const char* own) { return PyUnicode_CompareWithASCIIString(word, own) == 0; }))
       return raise(
           BP_ERROR_TYPE,
-          "compile: found an option '%S', expected dynamic, donate, fullgraph or memory_budget; the compiler is "
+          "compile: found an option '%S', expected dynamic, donate, fullgraph, memory_budget or state; the compiler is "
           "that of the device on which the tensors lie",
           word);
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,

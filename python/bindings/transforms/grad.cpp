@@ -110,7 +110,7 @@ bool enter_inputs(const TransformCall& call, const GradOptions& options, GradSco
   InlineVector<Py_ssize_t, 4> positions;
   if (!resolve(call, options, positions)) return false;
   for (Py_ssize_t position : positions)
-    if (!inputs.add(call.args[position], position)) return false;
+    if (!inputs.add_variables(call.args[position], position)) return false;
   InlineVector<Tensor, 4> entered;
   for (size_t i = 0; i < inputs.leaves.size(); ++i) {
     Tensor tensor;
@@ -132,7 +132,8 @@ bool enter_inputs(const TransformCall& call, const GradOptions& options, GradSco
 }
 
 // One gradient per differentiated argument, in its structure; of several, a tuple.
-PyObject* wrap_gradients(const GradOptions& options, const InputTrees& inputs, std::vector<Tensor>& gradients) {
+PyObject* wrap_gradients(const GradOptions& options, InputTrees& inputs, std::vector<Tensor>& gradients) {
+  for (InputTrees::Entry& entry : inputs.entries) keep_gradients_only(entry.tree);
   if (options.holomorphic) {
     // The pullback is the adjoint: of a holomorphic function, the conjugate of its derivative.
     const OpHandle conj = require_op(Slot::Conj);

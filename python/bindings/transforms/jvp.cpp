@@ -80,7 +80,7 @@ bool enter_primals(const char* name, JvpScope& scope, PyObject* primals, PyObjec
     return false;
   }
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (!inputs.add(PyTuple_GET_ITEM(primals, i), i)) return false;
+    if (!inputs.add_variables(PyTuple_GET_ITEM(primals, i), i)) return false;
   for (const InputTrees::Entry& entry : inputs.entries) {
     InlineVector<Tensor, 4> entered;
     if (!enter_argument(name, scope, inputs, entry, PyTuple_GET_ITEM(tangents, entry.position), entered)) return false;

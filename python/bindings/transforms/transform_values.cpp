@@ -14,12 +14,12 @@ bool is_number(PyObject* object) { return PyFloat_Check(object) || PyLong_Check(
 
 }  // namespace
 
-bool InputTrees::add(PyObject* object, Py_ssize_t position, PyObject* keyword) {
+bool InputTrees::append(PyObject* object, Py_ssize_t position, PyObject* keyword, bool variables) {
   Entry entry;
   entry.first = leaves.size();
   entry.position = position;
   entry.keyword = keyword;
-  if (!flatten_tree(object, &leaves, &entry.tree)) return false;
+  if (!flatten_tree(object, nullptr, &leaves, &entry.tree, variables)) return false;
   entries.push_back(std::move(entry));
   return true;
 }

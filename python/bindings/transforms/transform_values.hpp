@@ -15,7 +15,11 @@ namespace backplane::python {
 class InputTrees {
  public:
   // The argument at `position`, or the one named `keyword` (then `position` is not looked at).
-  bool add(PyObject* object, Py_ssize_t position, PyObject* keyword = nullptr);
+  bool add(PyObject* object, Py_ssize_t position, PyObject* keyword = nullptr) {
+    return append(object, position, keyword, false);
+  }
+  // The same with only the leaves that a derivative is taken of.
+  bool add_variables(PyObject* object, Py_ssize_t position) { return append(object, position, nullptr, true); }
 
   Leaves leaves;  // of all of them, in order
 
@@ -32,6 +36,9 @@ class InputTrees {
   static std::string root(const Entry& entry);
   // The place of a leaf: "args[0]['w']".
   std::string path(size_t leaf) const;
+
+ private:
+  bool append(PyObject* object, Py_ssize_t position, PyObject* keyword, bool variables);
 };
 
 // The tensor of a leaf: itself, or made of a number or another library's array. 0: it is none of these (no Python

@@ -111,7 +111,7 @@ Errors: ArgumentValueError if fun reads the value of a traced tensor (bool, floa
     result shape depends on values.)";
 
 constexpr Declared kCompileDoc =
-    R"(compile(fun: Function, *, dynamic: DynamicSizes | None = None, donate: int | Sequence[int] | None = None, fullgraph: bool = True, memory_budget: int | None = None) -> Function
+    R"(compile(fun: Function, *, dynamic: DynamicSizes | None = None, donate: int | Sequence[int] | None = None, fullgraph: bool = True, memory_budget: int | None = None, state: Any = None) -> Function
 --
 
 A compiled fun: it is traced once for each kind of call, and then run from its graph.
@@ -128,6 +128,10 @@ fullgraph: if a kind of call cannot be traced, False calls fun itself and logs t
 memory_budget: the bytes that a call keeps between its ops, without arguments and results. To stay within the budget, values are
     recomputed where they are next needed, the cheapest first, as far as that helps. Under grad or the tape, the forward and the
     backward half share the budget. explain_plan shows the effect.
+state: modules, optimisers, and lists and dicts of tensors that fun uses without being given them, several in a list. Gradients are
+    not recorded while fun runs: take them inside, with value_and_grad. The state's tensors stay the same objects, whose values
+    change. A learning rate may change without another trace. If a call raises, the state stays as it was. inputs and outputs
+    name more of it, as in MLX.
 
 If a transform is active, or an argument has a history or requires a gradient, the derivatives and batches are graphs too; each is
 made at its first use. fun itself is called if its derivative is not the derivative of its ops: custom_function with rules,

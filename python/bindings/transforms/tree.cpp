@@ -11,7 +11,7 @@
 namespace backplane::python {
 namespace {
 
-PyObject* g_registered = nullptr;  // type -> (flatten, unflatten)
+PyObject* g_registered = nullptr;  // type -> (flatten, unflatten, variables or None)
 PyObject* g_ordered_dict = nullptr;
 PyObject* g_default_dict = nullptr;
 
@@ -97,25 +97,29 @@ bool expand_dict(PyObject* dict, TreeNode* node, Leaves* children) {
   return true;
 }
 
-bool expand_registered(PyObject* object, TreeNode* node, Leaves* children) {
+bool expand_registered(PyObject* object, TreeNode* node, Leaves* children, bool variables) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   node->type = PyRef::borrow(type);
-  PyRef pair = PyRef::steal(PyObject_CallOneArg(PyTuple_GET_ITEM(registration(type), 0), object));
-  if (!pair) return false;
-  if (!PyTuple_Check(pair.get()) || PyTuple_GET_SIZE(pair.get()) != 2) {
-    raise(BP_ERROR_TYPE, "tree: the flatten function of %s returned %R, expected a pair (children, data)",
-          Py_TYPE(object)->tp_name, pair.get());
+  PyObject* functions = registration(type);
+  variables &= PyTuple_GET_ITEM(functions, 2) != Py_None;
+  PyRef found = PyRef::steal(PyObject_CallOneArg(PyTuple_GET_ITEM(functions, variables ? 2 : 0), object));
+  if (!found) return false;
+  if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != (variables ? 3 : 2)) {
+    raise(BP_ERROR_TYPE, "tree: the %s function of %s returned %R, expected %s", variables ? "variables" : "flatten",
+          Py_TYPE(object)->tp_name, found.get(),
+          variables ? "a triple (children, data, data of gradients)" : "a pair (children, data)");
     return false;
   }
-  node->data = PyRef::borrow(PyTuple_GET_ITEM(pair.get(), 1));
-  PyRef parts = PyRef::steal(PySequence_Tuple(PyTuple_GET_ITEM(pair.get(), 0)));
+  node->data = PyRef::borrow(PyTuple_GET_ITEM(found.get(), 1));
+  if (variables) node->gradient_data = PyRef::borrow(PyTuple_GET_ITEM(found.get(), 2));
+  PyRef parts = PyRef::steal(PySequence_Tuple(PyTuple_GET_ITEM(found.get(), 0)));
   if (!parts) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts.get()); ++i)
     children->push_back(PyRef::borrow(PyTuple_GET_ITEM(parts.get(), i)));
   return true;
 }
 
-bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vector<TreeNode>& nodes) {
+bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vector<TreeNode>& nodes, bool variables) {
   const size_t index = nodes.size();
   TreeNode& node = nodes.emplace_back();
   Leaves children;
@@ -125,7 +129,7 @@ bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vecto
     stop = answer ? PyObject_IsTrue(answer.get()) : -1;
     if (stop < 0) return false;
   }
-  if (!stop && !expand(object, &node, &children)) return false;
+  if (!stop && !expand(object, &node, &children, variables)) return false;
   if (node.kind == NodeKind::Leaf) {
     leaves->push_back(PyRef::borrow(object));
     return true;
@@ -133,7 +137,8 @@ bool append_node(PyObject* object, PyObject* is_leaf, Leaves* leaves, std::vecto
   const size_t before = leaves->size();
   if (!stack_for_a_level() || Py_EnterRecursiveCall(" in nested containers")) return false;
   bool done = true;
-  for (size_t i = 0; done && i < children.size(); ++i) done = append_node(children[i].get(), is_leaf, leaves, nodes);
+  for (size_t i = 0; done && i < children.size(); ++i)
+    done = append_node(children[i].get(), is_leaf, leaves, nodes, variables);
   Py_LeaveRecursiveCall();
   nodes[index].n_leaves = static_cast<int32_t>(leaves->size() - before);
   nodes[index].n_nodes = static_cast<int32_t>(nodes.size() - index);
@@ -201,7 +206,7 @@ bool stack_for_a_level() noexcept {
          }) == 0;
 }
 
-bool expand(PyObject* object, TreeNode* node, Leaves* children) {
+bool expand(PyObject* object, TreeNode* node, Leaves* children, bool variables) {
   node->kind = kind_of(object);
   if (PyErr_Occurred()) return false;
   switch (node->kind) {
@@ -226,7 +231,7 @@ bool expand(PyObject* object, TreeNode* node, Leaves* children) {
       if (!expand_dict(object, node, children)) return false;
       break;
     case NodeKind::Registered:
-      if (!expand_registered(object, node, children)) return false;
+      if (!expand_registered(object, node, children, variables)) return false;
       break;
   }
   node->arity = static_cast<int32_t>(children->size());
@@ -261,15 +266,20 @@ PyObject* build(const TreeNode& node, PyObject* const* children) {
   return nullptr;
 }
 
-bool flatten_tree(PyObject* object, PyObject* is_leaf, Leaves* leaves, Tree* tree) {
+bool flatten_tree(PyObject* object, PyObject* is_leaf, Leaves* leaves, Tree* tree, bool variables) {
   if (is_tensor(object) && !is_leaf) [[likely]] {
     leaves->push_back(PyRef::borrow(object));
     return true;
   }
   std::vector<TreeNode> nodes;
-  if (!append_node(object, is_leaf, leaves, nodes)) return false;
+  if (!append_node(object, is_leaf, leaves, nodes, variables)) return false;
   if (nodes[0].kind != NodeKind::Leaf) tree->nodes().swap(nodes);
   return true;
+}
+
+void keep_gradients_only(Tree& tree) noexcept {
+  for (TreeNode& node : tree.nodes())
+    if (node.gradient_data) node.data = std::move(node.gradient_data);
 }
 
 PyObject* unflatten_tree(const Tree& tree, PyObject* const* leaves) {
@@ -279,15 +289,18 @@ PyObject* unflatten_tree(const Tree& tree, PyObject* const* leaves) {
 }
 
 PyObject* register_tree_type(PyObject*, PyObject* args) {
-  PyObject *type = nullptr, *flatten = nullptr, *unflatten = nullptr;
-  if (!PyArg_ParseTuple(args, "OOO:register", &type, &flatten, &unflatten)) return nullptr;
+  PyObject *type = nullptr, *flatten = nullptr, *unflatten = nullptr, *variables = Py_None;
+  if (!PyArg_ParseTuple(args, "OOO|O:register", &type, &flatten, &unflatten, &variables)) return nullptr;
   if (!PyType_Check(type))
     return raise(BP_ERROR_TYPE, "tree.register: argument type: found %R, expected a class", type);
-  PyObject* functions[] = {flatten, unflatten};
+  PyObject* functions[] = {flatten, unflatten, variables};
   for (PyObject* function : functions) {
-    if (!PyCallable_Check(function))
+    if (!PyCallable_Check(function) && (function != variables || variables != Py_None))
       return raise(BP_ERROR_TYPE, "tree.register: argument %s: found %R, expected a function",
-                   function == flatten ? "flatten" : "unflatten", function);
+                   function == flatten     ? "flatten"
+                   : function == unflatten ? "unflatten"
+                                           : "variables",
+                   function);
   }
   if (!find_collections() || (!g_registered && !(g_registered = PyDict_New()))) return nullptr;
   const auto* c_type = reinterpret_cast<PyTypeObject*>(type);
@@ -296,7 +309,7 @@ PyObject* register_tree_type(PyObject*, PyObject* args) {
                     type == g_default_dict;
   if (ours || PyDict_Contains(g_registered, type) == 1)
     return raise(BP_ERROR_VALUE, "tree.register: argument type: found %R, which is registered already", type);
-  PyRef pair = PyRef::steal(PyTuple_Pack(2, flatten, unflatten));
+  PyRef pair = PyRef::steal(PyTuple_Pack(3, flatten, unflatten, variables));
   if (!pair || PyDict_SetItem(g_registered, type, pair.get()) < 0) return nullptr;
   Py_RETURN_NONE;
 }

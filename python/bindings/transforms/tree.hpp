@@ -39,6 +39,7 @@ struct TreeNode {
   PyRef type;            // the class of named tuples, named results and registered types; a defaultdict's factory
   PyRef data;            // keys in the order of the leaves; what a registered type keeps beside its children
   PyRef order;           // a dict's keys in the order of insertion, where that is another
+  PyRef gradient_data;   // of the variables of a registered type: `data` for a container of their gradients
 };
 
 // A structure: its nodes, parents before children. A single leaf has no nodes, so that it costs nothing.
@@ -61,19 +62,22 @@ class Tree {
 // way.
 bool stack_for_a_level() noexcept;
 
-bool expand(PyObject* object, TreeNode* node, Leaves* children);
+// `variables`: of registered types that tell them apart, only the children that are differentiated.
+bool expand(PyObject* object, TreeNode* node, Leaves* children, bool variables = false);
 // The container of a node from children, whose references stay the caller's.
 PyObject* build(const TreeNode& node, PyObject* const* children);
 
 // Appends the leaves of `object` and writes its structure. `is_leaf`: a callable that may stop the descent, or nullptr.
-bool flatten_tree(PyObject* object, PyObject* is_leaf, Leaves* leaves, Tree* tree);
+bool flatten_tree(PyObject* object, PyObject* is_leaf, Leaves* leaves, Tree* tree, bool variables = false);
+// Turns a tree of variables into the tree of their gradients, which holds no constants.
+void keep_gradients_only(Tree& tree) noexcept;
 inline bool flatten_tree(PyObject* object, Leaves* leaves, Tree* tree) {
   return flatten_tree(object, nullptr, leaves, tree);
 }
 // Takes the tree's number of leaves from `leaves`, borrowed.
 PyObject* unflatten_tree(const Tree& tree, PyObject* const* leaves);
 
-// register(type, flatten, unflatten).
+// register(type, flatten, unflatten, variables).
 PyObject* register_tree_type(PyObject* module, PyObject* args);
 
 // ---- tree_match.cpp ------------------------------------------------------------------------------------------------

@@ -113,7 +113,8 @@ bool collect_parts(const Tree& tree, size_t position, PyObject* object, const Ma
   }
   TreeNode found;
   Leaves children;
-  if (!stack_for_a_level() || !expand(object, &found, &children)) return false;
+  const bool variables = static_cast<bool>(node.gradient_data);
+  if (!stack_for_a_level() || !expand(object, &found, &children, variables)) return false;
   const int same = same_node(found, node);
   if (same < 0) return false;
   if (!same) return raise_mismatch(names, path, describe_object(object, found), describe(node));

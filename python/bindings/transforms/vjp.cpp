@@ -149,7 +149,7 @@ PyObject* wrap_pullback(PullbackParts&& parts) {
 bool enter_primals(const char* name, GradScope& scope, PyObject* const* primals, Py_ssize_t count, InputTrees& inputs,
                    CallArray& array) {
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (!inputs.add(primals[i], i)) return false;
+    if (!inputs.add_variables(primals[i], i)) return false;
   InlineVector<Tensor, 4> entered;
   for (size_t i = 0; i < inputs.leaves.size(); ++i) {
     Tensor tensor;
@@ -177,7 +177,10 @@ PyObject* make_vjp(const char* name, PyObject* function, PyObject* const* primal
   if (!returned || !outputs.read(name, returned.get(), has_aux, array.took_elements())) return nullptr;
   PullbackParts parts{name, {}, {}, {}, {}};
   parts.pullback = scope.leave({outputs.tensors.data(), outputs.tensors.size()}, outputs.n_values);
-  for (InputTrees::Entry& entry : inputs.entries) parts.inputs.push_back(std::move(entry.tree));
+  for (InputTrees::Entry& entry : inputs.entries) {
+    keep_gradients_only(entry.tree);
+    parts.inputs.push_back(std::move(entry.tree));
+  }
   for (size_t i = 0; i < outputs.n_values; ++i) {
     const Tensor& result = outputs.tensors[i];
     const Shape shape = result.shape();

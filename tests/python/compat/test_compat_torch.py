@@ -99,7 +99,7 @@ def test_refusals():
         (lambda: compat.randint(3), "size"),
         (lambda: compat.imag(x), "complex"),
         (lambda: compat.poisson, "poisson"),
-        (lambda: compat.lstm, "lstm_cell"),
+        (lambda: compat.lstm, "nn.LSTM"),
     ):
         with pytest.raises((bp.BackplaneError, AttributeError), match=words):
             call()

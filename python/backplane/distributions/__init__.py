@@ -1,0 +1,19 @@
+"""Probability distributions, under PyTorch's names: log_prob, samples that carry gradients (rsample), means, entropies and divergences.
+
+    normal = bp.distributions.Normal(0.0, 1.0)
+    x = normal.rsample((3,))
+    normal.log_prob(x)
+"""
+
+from .._ops import refuse_names as _refuse_names
+from ._continuous import *
+from ._discrete import *
+from ._distribution import *
+from ._divergence import *
+
+__all__ = sorted(name for name in globals() if not name.startswith("_"))
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+    __getattr__ = _refuse_names(__name__)
+del TYPE_CHECKING

@@ -1,0 +1,287 @@
+"""Distributions over real numbers and vectors, all with samples that carry gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import backplane as bp
+from backplane import Generator, Tensor
+
+from ._distribution import HALF_LOG_2PI, Distribution, normal, open_uniform, positive, tensors, uniform
+
+__all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "MultivariateNormal", "Normal", "Uniform"]
+
+
+class _LocScale(Distribution):
+    """A distribution of loc + scale · z."""
+
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.loc, self.scale = tensors(type(self).__name__, loc=loc, scale=scale)
+        positive(type(self).__name__, "scale", self.scale)
+        super().__init__(self.loc.shape)
+
+    def _standard(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+        raise NotImplementedError
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.loc + self.scale * self._standard(self._shape(sample_shape), generator)
+
+    def _z(self, value: Any) -> Tensor:
+        return (value - self.loc) / self.scale
+
+
+class Normal(_LocScale):
+    """The normal distribution of this mean (loc) and standard deviation (scale)."""
+
+    def _standard(self, shape, generator):
+        return normal(shape, self.loc, generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        z = self._z(value)
+        return -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI
+
+    def cdf(self, value: Any) -> Tensor:
+        return 0.5 * (1 + bp.erf(self._z(value) / math.sqrt(2)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.loc + self.scale * math.sqrt(2) * bp.erfinv(2 * value - 1)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + HALF_LOG_2PI + bp.log(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale**2
+
+
+class LogNormal(_LocScale):
+    """The distribution of exp(x) for normal x of this mean and standard deviation."""
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return bp.exp(self.loc + self.scale * normal(self._shape(sample_shape), self.loc, generator))
+
+    def log_prob(self, value: Any) -> Tensor:
+        log = bp.log(bp.asarray(value) if not isinstance(value, Tensor) else value)
+        z = self._z(log)
+        return -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI - log
+
+    def entropy(self) -> Tensor:
+        return 0.5 + HALF_LOG_2PI + bp.log(self.scale) + self.loc
+
+    @property
+    def mean(self) -> Tensor:
+        return bp.exp(self.loc + self.scale**2 / 2)
+
+    @property
+    def variance(self) -> Tensor:
+        return bp.expm1(self.scale**2) * bp.exp(2 * self.loc + self.scale**2)
+
+
+class Laplace(_LocScale):
+    """The Laplace distribution: density exp(-|x - loc| / scale) / (2 scale)."""
+
+    def _standard(self, shape, generator):
+        u = uniform(shape, self.loc, generator, bp.finfo(self.loc.dtype).eps - 1, 1)
+        return -bp.sign(u) * bp.log1p(-bp.abs(u))
+
+    def log_prob(self, value: Any) -> Tensor:
+        return -bp.abs(self._z(value)) - bp.log(2 * self.scale)
+
+    def entropy(self) -> Tensor:
+        return 1 + bp.log(2 * self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale**2
+
+
+class Gumbel(_LocScale):
+    """The distribution of the maximum of many numbers with exponential tails."""
+
+    def _standard(self, shape, generator):
+        return -bp.log(-bp.log(open_uniform(shape, self.loc, generator)))
+
+    def log_prob(self, value: Any) -> Tensor:
+        z = self._z(value)
+        return -(z + bp.exp(-z)) - bp.log(self.scale)
+
+    def entropy(self) -> Tensor:
+        return bp.log(self.scale) + (1 + 0.5772156649015329)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * 0.5772156649015329
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale**2 * (math.pi**2 / 6)
+
+
+class Cauchy(_LocScale):
+    """The Cauchy distribution of this median and half width. Its mean and variance do not exist: NaN."""
+
+    def _standard(self, shape, generator):
+        return bp.tan(math.pi * (open_uniform(shape, self.loc, generator) - 0.5))
+
+    def log_prob(self, value: Any) -> Tensor:
+        return -math.log(math.pi) - bp.log(self.scale) - bp.log1p(self._z(value) ** 2)
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + bp.log(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return bp.full_like(self.loc, bp.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        return bp.full_like(self.loc, bp.nan)
+
+
+class HalfNormal(Distribution):
+    """The distribution of |x| for normal x of mean 0."""
+
+    has_rsample = True
+
+    def __init__(self, scale: Any) -> None:
+        (self.scale,) = tensors("HalfNormal", scale=scale)
+        positive("HalfNormal", "scale", self.scale)
+        super().__init__(self.scale.shape)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.scale * bp.abs(normal(self._shape(sample_shape), self.scale, generator))
+
+    def log_prob(self, value: Any) -> Tensor:
+        z = value / self.scale
+        inside = -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI + math.log(2)
+        return bp.where(z >= 0, inside, -bp.inf)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + HALF_LOG_2PI + bp.log(self.scale) - math.log(2)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale**2 * (1 - 2 / math.pi)
+
+
+class Exponential(Distribution):
+    """The exponential distribution: density rate · exp(-rate · x)."""
+
+    has_rsample = True
+
+    def __init__(self, rate: Any) -> None:
+        (self.rate,) = tensors("Exponential", rate=rate)
+        positive("Exponential", "rate", self.rate)
+        super().__init__(self.rate.shape)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return -bp.log1p(-uniform(self._shape(sample_shape), self.rate, generator)) / self.rate
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = value if isinstance(value, Tensor) else bp.asarray(value, dtype=self.rate.dtype)
+        return bp.where(x >= 0, bp.log(self.rate) - self.rate * x, -bp.inf)
+
+    def entropy(self) -> Tensor:
+        return 1 - bp.log(self.rate)
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.rate
+
+    @property
+    def variance(self) -> Tensor:
+        return 1 / self.rate**2
+
+
+class Uniform(Distribution):
+    """The uniform distribution on [low, high)."""
+
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = tensors("Uniform", low=low, high=high)
+        positive("Uniform", "high - low", self.high - self.low)
+        super().__init__(self.low.shape)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.low + (self.high - self.low) * uniform(self._shape(sample_shape), self.low, generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = value if isinstance(value, Tensor) else bp.asarray(value, dtype=self.low.dtype)
+        return bp.where((x >= self.low) & (x < self.high), -bp.log(self.high - self.low), -bp.inf)
+
+    def entropy(self) -> Tensor:
+        return bp.log(self.high - self.low)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.low + self.high) / 2
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low) ** 2 / 12
+
+
+class MultivariateNormal(Distribution):
+    """The normal distribution of vectors: loc (*, n), and covariance_matrix or its Cholesky factor scale_tril (*, n, n)."""
+
+    has_rsample = True
+
+    def __init__(self, loc: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None) -> None:
+        given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
+        if len(given) != 1:
+            raise bp.ArgumentValueError("MultivariateNormal: expected one of covariance_matrix, precision_matrix and scale_tril")
+        if precision_matrix is not None:
+            covariance_matrix = bp.linalg.inv(precision_matrix)
+        self.scale_tril = scale_tril if scale_tril is not None else bp.linalg.cholesky(covariance_matrix)
+        loc = loc if isinstance(loc, Tensor) else bp.asarray(loc, dtype=self.scale_tril.dtype)
+        if loc.ndim < 1 or loc.shape[-1] != self.scale_tril.shape[-1]:
+            raise bp.ShapeError(f"MultivariateNormal: argument loc: found shape {tuple(loc.shape)} with matrices {tuple(self.scale_tril.shape)}")
+        batch = bp.broadcast_shapes(loc.shape[:-1], self.scale_tril.shape[:-2])
+        self.loc = bp.broadcast_to(loc, (*batch, loc.shape[-1]))
+        super().__init__(batch, (loc.shape[-1],))
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        return self.scale_tril @ self.scale_tril.mT
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        z = normal(self._shape(sample_shape), self.loc, generator)
+        return self.loc + (self.scale_tril @ z[..., None])[..., 0]
+
+    def _half_log_det(self):
+        return bp.sum(bp.log(bp.linalg.diagonal(self.scale_tril)), axis=-1)
+
+    def log_prob(self, value: Any) -> Tensor:
+        n, difference = self.event_shape[0], value - self.loc
+        shape = bp.broadcast_shapes(difference.shape[:-1], self.scale_tril.shape[:-2])
+        factor = bp.broadcast_to(self.scale_tril, (*shape, n, n))
+        z = bp.linalg.solve_triangular(factor, bp.broadcast_to(difference, (*shape, n))[..., None], upper=False)[..., 0]
+        return -0.5 * bp.sum(z * z, axis=-1) - self._half_log_det() - n * HALF_LOG_2PI
+
+    def entropy(self) -> Tensor:
+        found = self.event_shape[0] * (0.5 + HALF_LOG_2PI) + self._half_log_det()
+        return bp.broadcast_to(found, self.batch_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return bp.broadcast_to(bp.sum(self.scale_tril**2, axis=-1), (*self.batch_shape, *self.event_shape))

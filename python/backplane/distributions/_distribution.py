@@ -1,0 +1,127 @@
+"""Distribution, the base class, and Independent, which makes axes of a batch one event."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import backplane as bp
+from backplane import Generator, Tensor
+
+__all__ = ["Distribution", "Independent"]
+
+
+def tensors(name: str, **parameters: Any) -> list[Tensor]:
+    """The parameters as floating tensors of one shape. Errors: DtypeError, ShapeError."""
+    like = next((x for x in parameters.values() if isinstance(x, Tensor) and "floating" in x.dtype.kind), None)
+    dtype, device = (bp.default_dtype(), None) if like is None else (like.dtype, like.device)
+    found = [x if isinstance(x, Tensor) and "floating" in x.dtype.kind else bp.asarray(x, dtype=dtype, device=device) for x in parameters.values()]
+    return list(bp.broadcast_arrays(*found)) if len(found) > 1 else found
+
+
+def positive(name: str, argument: str, x: Tensor) -> None:
+    """Refuses values that are not positive, where they can be read."""
+    if bp._core.has_values(x) and not bp._core.transforms_of(x) and not bool((x.detach() > 0).all()):
+        raise bp.ArgumentValueError(f"{name}: argument {argument}: found a value that is not positive")
+
+
+class Distribution:
+    """A distribution over tensors: batch_shape counts distributions, event_shape is the shape of one draw.
+
+    sample(shape) draws without gradients, rsample(shape) with (has_rsample says whether that is possible); both take a generator.
+    log_prob(value) broadcasts value with the batch.
+    """
+
+    has_rsample = False
+
+    def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
+        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+
+    def _shape(self, sample_shape: Any) -> tuple[int, ...]:
+        given = (sample_shape,) if hasattr(sample_shape, "__index__") else tuple(sample_shape)
+        return (*given, *self.batch_shape, *self.event_shape)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: rsample is not defined; use sample, and log_prob for gradients")
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        """Draws of shape sample_shape + batch_shape + event_shape."""
+        with bp.no_grad():
+            return bp.stop_gradient(self.rsample(sample_shape, generator=generator))
+
+    def log_prob(self, value: Any) -> Tensor:
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        return bp.sqrt(self.variance)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
+
+
+def uniform(shape, like, generator, low=0.0, high=1.0):
+    how = {} if generator is None else {"generator": generator}
+    return bp.uniform(shape, low=low, high=high, dtype=like.dtype, device=like.device, **how)
+
+
+def normal(shape, like, generator):
+    how = {} if generator is None else {"generator": generator}
+    return bp.normal(shape, dtype=like.dtype, device=like.device, **how)
+
+
+def open_uniform(shape, like, generator):
+    """Uniform numbers without 0 and 1."""
+    tiny = bp.finfo(like.dtype).tiny
+    return bp.clip(uniform(shape, like, generator), tiny, 1 - bp.finfo(like.dtype).eps / 2)
+
+
+class Independent(Distribution):
+    """Another distribution whose last reinterpreted_batch_ndims axes of the batch belong to the event: log_prob sums over them."""
+
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int) -> None:
+        batch = base_distribution.batch_shape
+        if not 0 <= reinterpreted_batch_ndims <= len(batch):
+            raise bp.ArgumentValueError(f"Independent: argument reinterpreted_batch_ndims: found {reinterpreted_batch_ndims}, expected at most {len(batch)}")
+        self.base_dist, self._count = base_distribution, reinterpreted_batch_ndims
+        self.has_rsample = base_distribution.has_rsample
+        split = len(batch) - reinterpreted_batch_ndims
+        super().__init__(batch[:split], (*batch[split:], *base_distribution.event_shape))
+
+    def _summed(self, x: Tensor) -> Tensor:
+        return bp.sum(x, axis=list(range(-self._count, 0))) if self._count else x
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.base_dist.rsample(sample_shape, generator=generator)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.base_dist.sample(sample_shape, generator=generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        return self._summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Tensor:
+        return self._summed(self.base_dist.entropy())
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)

@@ -1,0 +1,20 @@
+"""Optimisers under PyTorch's names, `lr_scheduler`, and the optimisers as pure functions in lower case.
+
+    optimizer = bp.optim.AdamW(model.parameters(), lr=1e-3)
+    loss.backward()
+    optimizer.step()
+"""
+
+from . import lr_scheduler as lr_scheduler
+from .._ops import refuse_names as _refuse_names
+from ._functional import *
+from ._lbfgs import *
+from ._optimizer import *
+from ._optimizers import *
+
+__all__ = sorted(name for name in globals() if not name.startswith("_"))
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+    __getattr__ = _refuse_names(__name__)
+del TYPE_CHECKING

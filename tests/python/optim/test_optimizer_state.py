@@ -1,0 +1,199 @@
+"""Groups, states and models of optimisers, and state that compiles: one graph, no other trace, and nothing changed by a failed call."""
+
+import numpy as np
+import optimizer_cases as cases
+import pytest
+
+import backplane as bp
+from backplane import nn, optim
+
+
+def network():
+    bp.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))
+
+
+X, Y = (bp.asarray(a[:, :n].astype("float32")) for a, n in zip(cases.data()[1:], (3, 1)))
+
+
+def loss_of(model, x, y):
+    return ((model(x) - y) ** 2).mean()
+
+
+def values(model):
+    return {name: x.numpy().copy() for name, x in model.state_dict().items()}
+
+
+def same(a, b, **how):
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_allclose(a[name], b[name], err_msg=name, **how)
+
+
+def trained(optimizer_of, steps, compiled):
+    model = network()
+    optimizer = optimizer_of(model.parameters())
+    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+
+    def step(x, y):
+        loss, gradients = bp.value_and_grad(loss_of)(model, x, y)
+        gradients, _ = nn.utils.clip_grad_norm(gradients, 1.0)
+        optimizer.update(model, gradients)
+        return loss
+
+    run = bp.compile(step, state=[model, optimizer]) if compiled else step
+    traces = len([line for line in bp.compile_log() if ": traced" in line])
+    for _ in range(steps):
+        run(X, Y)
+        scheduler.step()
+    traces = len([line for line in bp.compile_log() if ": traced" in line]) - traces
+    return model, optimizer, traces
+
+
+@pytest.mark.parametrize(
+    "optimizer_of",
+    [lambda p: optim.SGD(p, 0.1, momentum=0.9, dampening=0.1), lambda p: optim.AdamW(p, 0.01), lambda p: optim.NAdam(p, 0.01),
+     lambda p: optim.RAdam(p, 0.1), lambda p: optim.Adafactor(p, 0.01), lambda p: optim.Lion(p, 0.01)],
+)  # fmt: skip
+def test_a_compiled_step_is_the_step_and_traced_once(optimizer_of):
+    eager, _, _ = trained(optimizer_of, 8, False)
+    model, _, traces = trained(optimizer_of, 8, True)
+    same(values(model), values(eager), rtol=2e-5, atol=1e-6)
+    assert traces == 1
+
+
+def test_update_does_what_step_does():
+    one, other = network(), network()
+    a, b = optim.AdamW(one.parameters(), 0.01), optim.AdamW(other.parameters(), 0.01)
+    for _ in range(3):
+        a.zero_grad()
+        loss_of(one, X, Y).backward()
+        a.step()
+        b.update(other, bp.grad(loss_of)(other, X, Y))
+    same(values(one), values(other), rtol=1e-6)
+
+
+def test_a_state_continues_a_run():
+    model, optimizer, _ = trained(lambda p: optim.AdamW(p, 0.01), 3, False)
+    other = network()
+    other.load_state_dict(model.state_dict())
+    again = optim.AdamW(other.parameters(), 0.5)
+    again.load_state_dict(optimizer.state_dict())
+    for one, by in ((model, optimizer), (other, again)):
+        by.update(one, bp.grad(loss_of)(one, X, Y))
+    same(values(model), values(other), rtol=0)
+
+
+def test_parameters_that_moved_are_followed():
+    model = network()
+    optimizer = optim.Adam(model.parameters(), 0.1)
+    optimizer.update(model, bp.grad(loss_of)(model, X, Y))
+    model.double()
+    before = values(model)
+    loss_of(model, X.astype(bp.float64), Y.astype(bp.float64)).backward()
+    optimizer.step()
+    assert np.abs(values(model)["0.weight"] - before["0.weight"]).max() > 1e-3
+
+
+def test_frozen_and_foreign_parameters():
+    model = network()
+    optimizer = optim.SGD(model.parameters(), 0.1)
+    model[0].weight.requires_grad_(False)
+    before = values(model)
+    optimizer.update(model, bp.grad(loss_of)(model, X, Y))
+    after = values(model)
+    assert (after["0.weight"] == before["0.weight"]).all() and (after["3.weight"] != before["3.weight"]).any()
+    with pytest.raises(bp.ArgumentValueError, match="a parameter that the optimiser does not have"):
+        optimizer.update(network(), bp.grad(loss_of)(network(), X, Y))
+    with pytest.raises(bp.ArgumentValueError, match="argument lr: found -1"):
+        optim.SGD(model.parameters(), lr=-1)
+
+
+def test_a_failed_call_leaves_all_state():
+    model = network()
+    optimizer = optim.AdamW(model.parameters(), 0.1)
+    table = bp.zeros(4)
+    tracker = {"total": bp.zeros(())}
+
+    @bp.compile(state=[model, optimizer, tracker])
+    def step(x, y, index):
+        loss, gradients = bp.value_and_grad(loss_of)(model, x, y)
+        optimizer.update(model, gradients)
+        tracker["total"] = tracker["total"] + loss
+        return loss + bp.take(table, index)
+
+    step(X, Y, bp.asarray(1))
+    model_before, state_before, total = values(model), optimizer.state_dict()["state"][0]["exp_avg"].tolist(), tracker["total"].item()
+    total_tensor = tracker["total"]
+    with pytest.raises(bp.BackplaneError):
+        step(X, Y, bp.asarray(9))
+    same(values(model), model_before, rtol=0)
+    assert optimizer.state_dict()["state"][0]["exp_avg"].tolist() == state_before and tracker["total"].item() == total
+    assert float(optimizer.state[model[0].weight]["step"]) == 1
+    step(X, Y, bp.asarray(1))
+    assert tracker["total"] is total_tensor and tracker["total"].item() > total
+
+
+def test_an_error_of_the_function_leaves_all_state():
+    model = network()
+    optimizer = optim.SGD(model.parameters(), 0.1)
+    before, fails = values(model), [True]
+
+    @bp.compile(state=[model, optimizer])
+    def step(x, y):
+        optimizer.update(model, bp.grad(loss_of)(model, x, y))
+        model.note = "changed"
+        if fails[0]:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        step(X, Y)
+    same(values(model), before, rtol=0)
+    assert not hasattr(model, "note")
+    fails[0] = False
+    step(X, Y)
+    assert model.note == "changed" and (values(model)["0.weight"] != before["0.weight"]).any()
+
+
+def test_inputs_and_outputs_as_in_mlx():
+    state = [bp.zeros(()), {"x": bp.ones(2)}]
+
+    @bp.compile(inputs=state, outputs=state)
+    def count(y):
+        state[0] = state[0] + 1
+        state[1]["x"] = state[1]["x"] * y
+        return state[1]["x"].sum()
+
+    assert [count(bp.asarray(2.0)).item() for _ in range(3)] == [4, 8, 16]
+    assert state[0].item() == 3 and state[1]["x"].tolist() == [8, 8]
+
+
+def test_random_numbers_of_a_compiled_step_differ_from_call_to_call():
+    drop = nn.Dropout(0.5)
+    run = bp.compile(lambda x: drop(x), state=[drop])
+    assert run(bp.ones(200)).tolist() != run(bp.ones(200)).tolist()
+
+
+def test_groups_and_their_options():
+    a, b = nn.Parameter(bp.ones(1)), nn.Parameter(bp.ones(1))
+    optimizer = optim.SGD([{"params": [a], "lr": 1.0}, {"params": [("b", b)]}], lr=0.5)
+    a.grad, b.grad = bp.ones(1), bp.ones(1)
+    optimizer.step()
+    assert (a.item(), b.item()) == (0.0, 0.5)
+    optimizer.param_groups[1]["lr"] = 0.25
+    optimizer.step()
+    assert (a.item(), b.item()) == (-1.0, 0.25)
+    assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0], [1]]
+    with pytest.raises(bp.ArgumentValueError, match="twice"):
+        optimizer.add_param_group({"params": [a]})
+
+
+def test_muon_takes_matrices_alone():
+    weight = nn.Parameter(bp.eye(3) * 2)
+    with pytest.raises(bp.ShapeError, match="Muon"):
+        optim.Muon([nn.Parameter(bp.ones(3))])
+    optimizer = optim.Muon([weight], lr=0.1, weight_decay=0)
+    weight.grad = bp.asarray([[3.0, 1, 0], [0, 2, 0], [1, 0, 1]])
+    optimizer.step()
+    singular = bp.linalg.svdvals(bp.eye(3) * 2 - weight.detach()).tolist()
+    assert all(0.05 < value < 0.13 for value in singular)

@@ -1,0 +1,70 @@
+"""Distributions: densities are those of PyTorch (recorded), samples have the stated means, and rsample carries gradients."""
+
+import math
+
+import numpy as np
+import pytest
+
+import backplane as bp
+from backplane import distributions as dist
+
+# (distribution, value, log_prob, entropy), the numbers by torch.distributions in float64.
+CASES = [
+    ("Normal(0.5, 2.0)", 1.5, -1.737085713764618, 2.112085713764618),
+    ("LogNormal(0.5, 0.7)", 1.5, -0.9768479277669628, 1.5622635892659402),
+    ("Laplace(0.5, 2.0)", -1.0, -2.136294361119891, 2.386294361119891),
+    ("Gumbel(0.5, 2.0)", 1.5, -1.7996778402725786, 2.270362845461478),
+    ("Cauchy(0.5, 2.0)", 1.5, -2.061020617723555, 3.224171427529236),
+    ("HalfNormal(2.0)", 1.5, -1.2001885332046727, 1.4189385332046727),
+    ("Exponential(2.0)", 1.5, -2.3068528194400546, 0.3068528194400547),
+    ("Uniform(0.5, 2.0)", 1.5, -0.4054651081081644, 0.4054651081081644),
+    ("Bernoulli(0.3)", 1.0, -1.2039728043259361, 0.6108643020548935),
+    ("Bernoulli(logits=0.4)", 0.0, -0.9130152523999526, 0.6735401883549719),
+    ("Geometric(0.3)", 2.0, -1.9173226922034008, 2.0362143401829784),
+]
+
+
+@pytest.mark.parametrize(("made", "value", "log_prob", "entropy"), CASES)
+def test_densities(made, value, log_prob, entropy):
+    with bp.default_dtype(bp.float64):
+        one = eval(made, vars(dist))
+        assert math.isclose(one.log_prob(value).item(), log_prob, rel_tol=1e-9)
+        assert math.isclose(one.entropy().item(), entropy, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("made", [row[0] for row in CASES if "Cauchy" not in row[0]])
+def test_samples_have_the_mean_and_the_variance(made):
+    one = eval(made, vars(dist))
+    x = one.sample((40000,), generator=bp.Generator(1))
+    assert abs(x.mean().item() - one.mean.item()) < 5 * one.stddev.item() / 200
+    assert abs(x.var().item() / one.variance.item() - 1) < 0.15 and not x.requires_grad
+
+
+def test_rsample_carries_gradients():
+    found = bp.grad(lambda loc, scale: dist.Normal(loc, scale).rsample((1000,), generator=bp.Generator(0)).mean(), argnums=(0, 1))(1.0, 2.0)
+    assert abs(found[0].item() - 1) < 1e-5 and abs(found[1].item()) < 0.2
+    with pytest.raises(NotImplementedError, match="Bernoulli"):
+        dist.Bernoulli(0.5).rsample()
+
+
+def test_vectors_and_categories():
+    covariance = bp.asarray([[2.0, 0.5], [0.5, 1.0]])
+    one = dist.MultivariateNormal(bp.zeros(2), covariance)
+    x = one.sample((50000,), generator=bp.Generator(0))
+    np.testing.assert_allclose(np.cov(x.numpy().T), covariance.numpy(), atol=0.05)
+    expected = -0.5 * np.log((2 * np.pi) ** 2 * 1.75) - 0.5 * np.array([1, 1]) @ np.linalg.inv(covariance.numpy()) @ np.array([1, 1])
+    assert math.isclose(one.log_prob(bp.ones(2)).item(), expected, rel_tol=1e-5)
+    categories = dist.Categorical(logits=bp.asarray([[0.0, math.log(3)], [0.0, 0.0]]))
+    assert np.allclose(categories.log_prob(bp.asarray([1, 0])).numpy(), np.log([0.75, 0.5]))
+    drawn = categories.sample((20000,), generator=bp.Generator(2))
+    assert np.allclose(drawn.astype(bp.float32).mean(axis=0).numpy(), [0.75, 0.5], atol=0.02)
+    both = dist.Independent(dist.Normal(bp.zeros(3), bp.ones(3)), 1)
+    assert both.event_shape == (3,) and math.isclose(both.log_prob(bp.zeros(3)).item(), -1.5 * math.log(2 * math.pi), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(("p", "q"), [("Normal(0.0, 1.0)", "Normal(0.5, 2.0)"), ("Laplace(0.0, 1.0)", "Laplace(0.5, 2.0)"),
+                                      ("Exponential(2.0)", "Exponential(1.0)"), ("Bernoulli(0.3)", "Bernoulli(0.6)")])  # fmt: skip
+def test_divergences_are_means_of_differences(p, q):
+    p, q = eval(p, vars(dist)), eval(q, vars(dist))
+    x = p.sample((100000,), generator=bp.Generator(3))
+    assert abs((p.log_prob(x) - q.log_prob(x)).mean().item() - dist.kl_divergence(p, q).item()) < 0.02
