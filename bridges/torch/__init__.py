@@ -1,4 +1,4 @@
-"""PyTorch and Backplane: exported programs as functions of Backplane, and the backend "backplane" of torch.compile.
+"""PyTorch and Backplane: exported programs as functions of Backplane, the backend "backplane" of torch.compile, and torch.ops.bp.
 
     import backplane as bp, backplane.torch, torch
 
@@ -7,6 +7,7 @@
     bp.export(f, [bp.asarray(x)], "model.safetensors")
 
     fast = torch.compile(model, backend="backplane", options={"device": "vulkan"})
+    torch.ops.bp.softmax(x)
 
 The bridge is tested with PyTorch 2.13. An older PyTorch raises VersionError; a newer one warns.
 """
@@ -16,4 +17,7 @@ from ._version import check as _check
 _check()
 
 from ._exported import ExportedFunction as ExportedFunction, from_exported as from_exported  # noqa: E402
+from ._registered_ops import register_ops as register_ops  # noqa: E402
 from ._tensors import from_torch as from_torch, to_torch_tensor as to_torch_tensor  # noqa: E402
+
+register_ops()

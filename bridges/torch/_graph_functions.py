@@ -13,7 +13,7 @@ import torch
 
 import backplane as bp
 
-from . import _control_flow, _strided_views
+from . import _control_flow, _op_programs, _strided_views
 from ._aten_rows import row_of
 from ._tensors import dtype_of, from_torch
 
@@ -78,7 +78,9 @@ def _function_of(node):
 
 
 def _of_registry(overload):
-    """An op of Backplane's registry that was called through torch.ops."""
+    """An op of Backplane's registry that was called through torch.ops, or a derivative of one."""
+    if overload.namespace == "backplane_bridge":
+        return lambda program, tensors: list(_op_programs.function_of(program)(*tensors))
     namespace = getattr(bp.ops, overload.namespace, None)
     name = overload._schema.name.partition("::")[2]
     if namespace is None or name not in dir(namespace):
