@@ -25,6 +25,7 @@ if(TARGET backplane-cli)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/dispatcher/abi/backplane ${PROJECT_SOURCE_DIR}/dispatcher/include/backplane
+    ${PROJECT_SOURCE_DIR}/sdk/include/backplane
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/include/backplane
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING REGEX "\\.(hpp|cuh|glsl|cl|wgsl)$")
@@ -57,10 +58,11 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/ops.yaml ${PROJECT_BINARY_DIR}/${BACKPLAN
 
 install(EXPORT BackplaneTargets NAMESPACE Backplane:: DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BackplaneConfig.cmake.in BackplaneConfig.cmake
-  INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION ${BACKPLANE_PACKAGE_DIR} PATH_VARS BACKPLANE_SHARE_DIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(BackplaneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/BackplanePlugin.cmake ${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/BackplaneDeviceKernels.cmake ${CMAKE_CURRENT_LIST_DIR}/device_text.cmake
   ${CMAKE_CURRENT_LIST_DIR}/plugin.map DESTINATION ${BACKPLANE_PACKAGE_DIR} COMPONENT sdk)
 
 file(RELATIVE_PATH BACKPLANE_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

@@ -3,6 +3,8 @@
 #   backplane_add_plugin(NAME [SOURCES FILE...]
 #     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in. Without SOURCES,
 #                            codegen writes what registers them, too: the ops run by their decompositions
+#     [CUDA FILE...] [OPENCL FILE...]  kernels for a device; NAME.cu becomes the header NAME.cu.hpp, see
+#                            backplane/device_kernels/cuda.hpp and opencl.hpp. They need CXX, and CUDA needs nvcc
 #     [BACKENDS WORD...]     the backends that it registers
 #     [HOST_BACKENDS WORD...] those of them whose memory the host reads and writes (BP_BACKEND_HOST_MEMORY)
 #     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
@@ -19,9 +21,11 @@
 #
 # CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings or has kernels for, as
 # NAME.conformance.DEVICE; with MODES (test grad perf support stress async) once in each, as NAME.conformance.DEVICE.MODE.
+# On a machine without NVIDIA's driver, those of the device cuda run on the emulated driver that the SDK has.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/BackplaneDeviceKernels.cmake)
 
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 if(NOT BACKPLANE_PLUGIN_DIR)
@@ -92,11 +96,11 @@ endfunction()
 
 function(backplane_add_plugin NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST;NEEDS_MINOR"
-    "SOURCES;OPS;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
+    "SOURCES;OPS;CUDA;OPENCL;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  foreach(word IN LISTS arg_SOURCES arg_OPS arg_BACKENDS arg_HOST_BACKENDS arg_KERNELS_FOR)
+  foreach(word IN LISTS arg_SOURCES arg_OPS arg_CUDA arg_OPENCL arg_BACKENDS arg_HOST_BACKENDS arg_KERNELS_FOR)
     if(word MATCHES "^[A-Z][A-Z_]+$") # a keyword misspelt is a value of the one before it
       message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown argument: ${word}")
     endif()
@@ -122,10 +126,19 @@ function(backplane_add_plugin NAME)
     endif()
     backplane_generate_ops(OPS ${arg_OPS} OUT ${generated_dir} SOURCES generated ${emit})
   endif()
-  add_library(${NAME} MODULE ${arg_SOURCES} ${generated})
+  set(device_headers)
+  if(arg_CUDA OR arg_OPENCL)
+    _backplane_device_kernels(device_headers CUDA ${arg_CUDA} OPENCL ${arg_OPENCL} DEPENDS ${generated}
+      FOLDERS ${generated_dir}/include ${BACKPLANE_INCLUDE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  add_library(${NAME} MODULE ${arg_SOURCES} ${generated} ${device_headers})
   target_link_libraries(${NAME} PRIVATE Backplane::headers)
   if(arg_OPS)
     target_include_directories(${NAME} PRIVATE ${generated_dir} ${generated_dir}/include)
+  endif()
+  if(device_headers)
+    target_include_directories(${NAME} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/device_kernels)
+    target_link_libraries(${NAME} PRIVATE ${CMAKE_DL_LIBS})
   endif()
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if("CXX" IN_LIST languages) # a plugin may be C alone
@@ -193,5 +206,12 @@ function(backplane_add_conformance_test NAME)
     foreach(mode IN LISTS arg_MODES)
       add_test(NAME ${NAME}.conformance.${device}.${mode} COMMAND ${command} --mode ${mode})
     endforeach()
+    if(device STREQUAL cuda AND EXISTS "${BACKPLANE_EMULATED_DRIVER}") # behind the machine's own driver
+      list(TRANSFORM arg_MODES PREPEND ${NAME}.conformance.${device}. OUTPUT_VARIABLE tests)
+      if(NOT arg_MODES)
+        set(tests ${NAME}.conformance.${device})
+      endif()
+      set_tests_properties(${tests} PROPERTIES ENVIRONMENT_MODIFICATION LD_LIBRARY_PATH=path_list_append:${BACKPLANE_EMULATED_DRIVER})
+    endif()
   endforeach()
 endfunction()

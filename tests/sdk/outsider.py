@@ -1,4 +1,4 @@
-"""What somebody does who has an installed SDK and nothing of this tree: makes a backend and an op, without a kernel, in C++ and in C, builds, lints and
+"""What somebody does who has an installed SDK and nothing of this tree: makes backends and ops, without a kernel and with one in each language, builds, lints and
 tries them, trains the demo on the backend, unloads it.
 
     python tests/sdk/outsider.py --prefix PREFIX --folder FOLDER [--short]
@@ -97,7 +97,7 @@ def backends(short, cuda_driver):
     if not short:
         yield "acmec", "c", (), {}
     if ctypes.util.find_library("OpenCL"):
-        yield "acmecl", "opencl", ("-R", "conformance.*test|lint") if short else (), {}
+        yield "opencl", "opencl", ("-R", "conformance.*test|lint") if short else (), {}
     else:
         left_out("OpenCL", "loader here (Debian: ocl-icd-opencl-dev, pocl-opencl-icd)")
     lint_alone = ("-R", "lint") if short else ()
@@ -122,6 +122,19 @@ def backends(short, cuda_driver):
         yield "acmecu", "cuda", lint_alone, {"LD_LIBRARY_PATH": ":".join(folders)}
     else:
         left_out("CUDA", "driver here, and none in --cuda-driver")
+
+
+def ops(run):
+    """(name, language of its kernel, environment) of each. The one over CUDA uses the SDK's emulated driver where there is no other."""
+    yield "mine::wave", "", {}
+    yield "mine_too::ripple", "c++", {}
+    yield "acme_ops::swell", "c", {}
+    if nvcc() and (ctypes.util.find_library("cuda") or any(run.prefix.glob("lib*/**/emulated_driver/libcuda.so.1"))):
+        yield "mine_cuda::surge", "cuda", {}
+    else:
+        print("           the op over CUDA is left out: no nvcc, or no driver here", flush=True)
+    if (run.folder / "opencl").exists():
+        yield "mine_cl::tide", "opencl", {"BACKPLANE_PLUGIN_PATH": str(run.folder / "opencl/build/lib/backplane/plugins")}
 
 
 def lines_of(project):
@@ -162,8 +175,8 @@ def main():
             run.step(f"backend {name}: the demo trained for an epoch", sys.executable, DIGITS, "--device", name, "--plugin", plugin,
                      "--epochs", 1, "--out", run.folder / name / "build/demo")
         run.step(f"backend {name}: unloaded", sys.executable, "-c", UNLOAD, name, plugin)
-    run.environment = {}
-    for name, language in (("mine::wave", ""), ("mine_too::ripple", "c++"), ("acme_ops::swell", "c")):
+    for name, language, environment in ops(run):
+        run.environment = environment
         run.project("op", name, language)
 
     print(f"{time.monotonic() - run.begun:7.1f} s  in all\nlines written:")

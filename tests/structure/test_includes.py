@@ -11,6 +11,7 @@ import source_tree
 
 ABI = "dispatcher/abi/"
 PUBLIC = "dispatcher/include/"
+SDK = "sdk/include/"  # kernels of plugins for devices of vendors
 # From the lowest: each may include those before it. What is above puts itself into the tables of what is below.
 LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "graph",
           "control", "trace", "loader", "checked")
@@ -30,6 +31,8 @@ ALLOWED = {
     "backends/cuda/": (ABI, PUBLIC),
     "backends/vulkan/": (ABI, PUBLIC),
     **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave_kernel", "wave_c", "opencl")},
+    **{f"plugins/{project}/": (ABI, PUBLIC, SDK) for project in ("wave_cuda", "wave_opencl")},
+    SDK: (ABI, PUBLIC),
     "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
     "plugins/minimal_cuda/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),  # likewise
     "plugins/minimal_webgpu/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),
