@@ -308,6 +308,20 @@ onnx() { # OPTION...
   return $status
 }
 
+# The bridge to JAX.
+jax() { # OPTION...
+  local status=0
+  case $preset in release | debug) ;; *) die "jax runs with the presets release and debug" ;; esac
+  build "${package_targets[@]}"
+  venv .venv-jax jax numpy pytest
+  environment
+  results=$root/build/$preset/results-jax
+  mkdir -p "$results"
+  (cd "$root" && run .venv-jax/bin/python -m pytest -q -p no:cacheprovider --junitxml="$results/jax.xml" tests/jax "$@" >&2) || status=$?
+  python3 "$root/tests/count_by_file.py" "$results/jax.xml" || status=1
+  return $status
+}
+
 # Errors against mpmath, at many points.
 numbers() { # OPTION...
   local python=.venv one

@@ -15,6 +15,7 @@ def floats(*shape):
 
 
 X, IMAGE, W = floats(3, 4), floats(2, 3, 8, 8), floats(4, 3, 3, 3)
+ROWS, BACK, V, PLANE = floats(2, 8, 3), floats(3, 2, 3, 3), floats(3), floats(8, 8)
 INTEGERS = bp.asarray(rng.integers(-9, 9, (3, 4)))
 
 
@@ -45,9 +46,9 @@ CASES = {
     "indices": (lambda x: (x[bp.asarray([2, 0])], x[bp.asarray([0, 1]), bp.asarray([1, 3])], bp.take(x, bp.asarray([1]), axis=1), bp.take_along_axis(x, bp.asarray([[0], [1], [2]]), axis=1)), X),
     "products": (lambda x, w, b: (x @ w, F.linear(x, w.T, b), bp.einsum("ij,jk->ki", x, w)), X, floats(4, 5), floats(5)),
     "convolutions": (lambda x, w, b: F.max_pool2d(F.relu(F.conv2d(x, w, b, stride=2, padding=1)), 2), IMAGE, W, floats(4)),
-    "other convolutions": (lambda x, w: (F.conv2d(x, w, dilation=2), F.conv1d(x[0], floats(2, 8, 3)), F.conv_transpose2d(x, floats(3, 2, 3, 3), stride=2, padding=1, output_padding=1)), IMAGE, W),
+    "other convolutions": (lambda x, w: (F.conv2d(x, w, dilation=2), F.conv1d(x[0], ROWS), F.conv_transpose2d(x, BACK, stride=2, padding=1, output_padding=1)), IMAGE, W),
     "pools": (lambda x: (F.avg_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, 1), F.max_pool2d(x, 3, 1, 1)), IMAGE),
-    "norms": (lambda x: (F.batch_norm(x, floats(3), abs(floats(3))), F.layer_norm(x, (8, 8), floats(8, 8), floats(8, 8)), F.group_norm(x, 3), F.rms_norm(x, (8,)), F.instance_norm(x)), IMAGE),
+    "norms": (lambda x: (F.batch_norm(x, V, V * V), F.layer_norm(x, (8, 8), PLANE, PLANE), F.group_norm(x, 3), F.rms_norm(x, (8,)), F.instance_norm(x)), IMAGE),
     "resizing": (lambda x: (F.interpolate(x, scale_factor=2), F.interpolate(x, scale_factor=2, mode="bilinear")), IMAGE),
     "a transformer block": (transformer_block, floats(2, 5, 8), *[floats(8, 8) for _ in range(4)], floats(8, 16), floats(16, 8)),
 }  # fmt: skip
@@ -66,10 +67,10 @@ def run(path, *args):
 def test_onnxruntime_gives_equal_results(name, tmp_path):
     function, *args = CASES[name]
     path = tmp_path / "model.onnx"
-    function_of = bp.make_graph(function)(*args)  # weights that it draws are drawn once
-    bp.onnx.save(function_of, path)
+    graph = bp.make_graph(function)(*args)
+    bp.onnx.save(graph, path)
     onnx.checker.check_model(str(path), full_check=True)
-    expected = flat(function_of(*args))
+    expected = flat(graph(*args))
     found = run(path, *args)
     assert len(found) == len(expected)
     for got, want in zip(found, expected):

@@ -51,6 +51,11 @@ def variance(w, node, x, axis=None, correction=0, keepdims=False):
     return w.emit("Div", [_reduced(w, "ReduceSum", squares, axes, keepdims), w.number(count - correction, node.dtype)])
 
 
+@writes("std")
+def deviation(w, node, x, axis=None, correction=0, keepdims=False):
+    return w.emit("Sqrt", [variance(w, node, x, axis, correction, keepdims)])
+
+
 def _place(op):
     def write(w, node, x, axis=None, keepdims=False):
         name = w.name(x)

@@ -1,0 +1,187 @@
+"""Backplane's functions as JAX primitives: values, derivatives of any order, batching, shapes.
+
+One primitive calls a function of tensors, another calls one that is linear in its last arguments. Their rules make new functions
+with Backplane's own transforms (jvp, vjp, vmap), and call these by the same primitives. So any nesting of JAX's transforms works.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+import backplane as bp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+
+def to_tensor(array: "Any") -> bp.Tensor:
+    array = np.asarray(array)
+    if array.dtype.name == "bfloat16":
+        return bp.bitcast(bp.asarray(np.ascontiguousarray(array).view(np.uint16).reshape(array.shape)), bp.bfloat16)
+    return bp.asarray(array)
+
+
+def to_array(tensor: bp.Tensor) -> np.ndarray:
+    """As a NumPy array, in the dtype that JAX has for it: 32 bits in place of 64 unless jax_enable_x64 is set."""
+    tensor = tensor.detach().to("cpu")
+    if tensor.dtype == bp.bfloat16:
+        return np.ascontiguousarray(bp.bitcast(tensor, bp.uint16).numpy()).view(jnp.bfloat16).reshape(tuple(tensor.shape))
+    array = np.array(tensor.numpy())
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def dtype_name(dtype: "Any") -> str:
+    name = str(dtype).rpartition(".")[2]
+    if name == "key<fry>" or name.startswith(("float8", "int4", "uint4", "float0")):
+        raise bp.DtypeError(f"backplane.jax: arrays of {name} are not supported")
+    return name
+
+
+class Function:
+    """A function of tensors that returns a list of tensors. Functions derived from it are kept, so that JAX's caches find them."""
+
+    def __init__(self, run: "Callable[..., Sequence[bp.Tensor]]", name: str) -> None:
+        self.run = run
+        self.name = name
+        self._derived: dict[Any, Function] = {}
+        self._shapes: dict[Any, list[Any]] = {}
+
+    def derived(self, key: "Any", make: "Callable[[], Callable[..., Any]]") -> "Function":
+        if key not in self._derived:
+            self._derived[key] = Function(make(), f"{key[0]} of {self.name}")
+        return self._derived[key]
+
+    def avals(self, inputs: "Sequence[Any]") -> "list[Any]":
+        """Shapes and dtypes of the results, by the ops' rules; nothing is computed."""
+        key = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in inputs)
+        if key not in self._shapes:
+            if not all(isinstance(size, int) for shape, _ in key for size in shape):
+                raise bp.ShapeError(f"{self.name}: sizes that are not numbers (jax.export with symbolic shapes) are not supported")
+            examples = [bp.broadcast_to(bp.zeros((), dtype=getattr(bp, dtype)), shape) for shape, dtype in key]
+            graph = bp.make_graph(lambda *tensors: tuple(self.run(*tensors)))(*examples)
+            self._shapes[key] = [(tuple(int(size) for size in value.dims), value.dtype) for value in graph.outputs]
+        return [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in self._shapes[key]]
+
+    def on_arrays(self, *arrays: "Any") -> "tuple[np.ndarray, ...]":
+        return tuple(to_array(tensor) for tensor in self.run(*map(to_tensor, arrays)))
+
+    def tangents(self, moving: "tuple[int, ...]", count: int) -> "Function":
+        """(primals, tangents of the moving ones) -> tangents of the floating results; linear in its last arguments."""
+
+        def make():
+            def run(*tensors):
+                primals, directions = tensors[:count], tensors[count:]
+
+                def of_moving(*values):
+                    mixed = list(primals)
+                    for place, value in zip(moving, values):
+                        mixed[place] = value
+                    return tuple(y for y in self.run(*mixed) if is_inexact(y))
+
+                return bp.jvp(of_moving, tuple(primals[i] for i in moving), tuple(directions))[1]
+
+            return run
+
+        return self.derived(("jvp", moving, count), make)
+
+    def transposed(self, n_fixed: int, shapes: "tuple[Any, ...]", wanted: "tuple[int, ...]") -> "Function":
+        """(fixed arguments, cotangents) -> cotangents of the wanted ones of the linear arguments, whose shapes are given."""
+
+        def make():
+            def run(*tensors):
+                fixed, cotangents = tensors[:n_fixed], tensors[n_fixed:]
+                zeros = [bp.zeros(shape, dtype=getattr(bp, dtype)) for shape, dtype in shapes]
+
+                def of_wanted(*values):
+                    mixed = list(zeros)
+                    for place, value in zip(wanted, values):
+                        mixed[place] = value
+                    return tuple(self.run(*fixed, *mixed))
+
+                return bp.vjp(of_wanted, *[zeros[i] for i in wanted])[1](tuple(cotangents))
+
+            return run
+
+        return self.derived(("transpose", n_fixed, shapes, wanted), make)
+
+    def batched(self, dims: "tuple[int | None, ...]") -> "Function":
+        return self.derived(("vmap", dims), lambda: bp.vmap(lambda *tensors: tuple(self.run(*tensors)), in_axes=dims))
+
+
+def is_inexact(tensor: bp.Tensor) -> bool:
+    return bp.isdtype(tensor.dtype, ("real floating", "complex floating"))
+
+
+call_p, linear_p = Primitive("backplane_call"), Primitive("backplane_linear_call")
+call_p.multiple_results = linear_p.multiple_results = True
+
+
+def _abstract(*avals, fun, n_linear=0):
+    return [jax.core.ShapedArray(row.shape, row.dtype) for row in fun.avals(avals)]
+
+
+def _evaluate(*arrays, fun, n_linear=0):
+    return [jnp.asarray(array) for array in fun.on_arrays(*arrays)]
+
+
+def _callback(*arrays, fun, n_linear=0):
+    return jax.pure_callback(fun.on_arrays, fun.avals(arrays), *arrays)
+
+
+def _lowering(ctx, *arguments, **parameters):
+    """A call of the host, from a program for one device; an array on several devices would be gathered without a word."""
+    where = ctx.module_context.axis_context
+    if type(where).__name__ == "ShardingContext" and where.num_devices > 1:
+        raise bp.DeviceError(f"{parameters['fun'].name}: the arguments lie on {where.num_devices} devices. Fix: call it under jax.shard_map, on the part of each device")
+    return mlir.lower_fun(functools.partial(_callback, **parameters), multiple_results=True)(ctx, *arguments)
+
+
+def _jvp(primitive, primals, tangents, **parameters):
+    """Of both primitives: a linear function is differentiated in its fixed arguments, too."""
+    fun = parameters["fun"]
+    results = primitive.bind(*primals, **parameters)
+    moving = tuple(i for i, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
+    linear = fun.tangents(moving, len(primals))
+    directions = [tangents[i] for i in moving]
+    found = iter(linear_p.bind(*primals, *directions, fun=linear, n_linear=len(moving)) if moving else [])
+    moved = []
+    for y in results:
+        is_floating = jnp.issubdtype(y.dtype, jnp.inexact)
+        moved.append(next(found) if is_floating and moving else ad.Zero.from_primal_value(y))
+    return results, moved
+
+
+def _transpose(cotangents, *arguments, fun, n_linear):
+    fixed, linear = arguments[: len(arguments) - n_linear], arguments[len(arguments) - n_linear :]
+    if any(ad.is_undefined_primal(value) for value in fixed):
+        raise NotImplementedError(f"{fun.name} is not linear in its first arguments")
+    avals = [value.aval if ad.is_undefined_primal(value) else jax.typeof(value) for value in linear]
+    shapes = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in avals)
+    wanted = tuple(i for i, value in enumerate(linear) if ad.is_undefined_primal(value))
+    cotangents = [ad.instantiate_zeros(value) for value in cotangents]
+    found = linear_p.bind(*fixed, *cotangents, fun=fun.transposed(len(fixed), shapes, wanted), n_linear=len(cotangents))
+    results = [None] * len(arguments)
+    for place, value in zip(wanted, found):
+        results[len(fixed) + place] = value
+    return results
+
+
+def _batch(primitive, arguments, dims, **parameters):
+    parameters["fun"] = parameters["fun"].batched(tuple(dims))  # None: not batched
+    results = primitive.bind(*arguments, **parameters)
+    return results, [0] * len(results)
+
+
+for _primitive in (call_p, linear_p):
+    _primitive.def_impl(_evaluate)
+    _primitive.def_abstract_eval(_abstract)
+    ad.primitive_jvps[_primitive] = functools.partial(_jvp, _primitive)
+    batching.primitive_batchers[_primitive] = functools.partial(_batch, _primitive)
+    mlir.register_lowering(_primitive, _lowering)
+ad.primitive_transposes[linear_p] = _transpose

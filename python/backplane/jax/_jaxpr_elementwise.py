@@ -1,0 +1,156 @@
+"""to_graph's table: arithmetic, comparisons, elementary functions, reductions, scans along an axis."""
+
+import backplane as bp
+
+from ._jaxpr_table import ROWS, computes, dtype_of, refuse
+
+_UNARY = {
+    "neg": bp.negative, "abs": bp.abs, "sign": bp.sign, "exp": bp.exp, "exp2": bp.exp2, "log": bp.log, "log1p": bp.log1p, "expm1": bp.expm1, "sin": bp.sin,
+    "cos": bp.cos, "tan": bp.tan, "asin": bp.asin, "acos": bp.acos, "atan": bp.atan, "sinh": bp.sinh, "cosh": bp.cosh, "tanh": bp.tanh, "asinh": bp.asinh,
+    "acosh": bp.acosh, "atanh": bp.atanh, "logistic": bp.sigmoid, "erf": bp.erf, "erfc": bp.erfc, "erf_inv": bp.erfinv, "lgamma": bp.lgamma,
+    "digamma": bp.digamma, "sqrt": bp.sqrt, "rsqrt": bp.rsqrt, "cbrt": bp.cbrt, "floor": bp.floor, "ceil": bp.ceil, "is_finite": bp.isfinite,
+    "square": bp.square, "copy": bp.copy, "copy_p": bp.copy, "real": bp.real, "imag": bp.imag, "conj": bp.conj, "stop_gradient": bp.stop_gradient,
+}  # fmt: skip
+_BINARY = {
+    "add": bp.add, "add_any": bp.add, "sub": bp.subtract, "mul": bp.multiply, "pow": bp.pow, "max": bp.maximum, "min": bp.minimum, "atan2": bp.atan2,
+    "nextafter": bp.nextafter, "eq": bp.equal, "ne": bp.not_equal, "lt": bp.less, "le": bp.less_equal, "gt": bp.greater, "ge": bp.greater_equal,
+    "and": bp.bitwise_and, "or": bp.bitwise_or, "xor": bp.bitwise_xor, "shift_left": bp.bitwise_left_shift,
+    "shift_right_arithmetic": bp.bitwise_right_shift,
+}  # fmt: skip
+
+
+def _without_parameters(function):
+    return lambda *inputs, **_: function(*inputs)
+
+
+for _name, _function in {**_UNARY, **_BINARY}.items():
+    ROWS[_name] = _without_parameters(_function)
+
+
+@computes("div")
+def divide(x, y):
+    """Of integers rounded towards zero."""
+    if not bp.isdtype(x.dtype, "integral"):
+        return bp.divide(x, y)
+    quotient = bp.floor_divide(x, y)
+    if bp.isdtype(x.dtype, "unsigned integer"):
+        return quotient
+    return quotient + bp.cast((bp.not_equal(quotient * y, x)) & (bp.not_equal(x < 0, y < 0)), x.dtype)
+
+
+@computes("rem")
+def remainder(x, y):
+    return bp.fmod(x, y)
+
+
+@computes("integer_pow")
+def integer_power(x, *, y):
+    return bp.pow(x, y) if y >= 0 else bp.reciprocal(bp.pow(x, -y))
+
+
+@computes("round")
+def rounded(x, *, rounding_method):
+    if int(rounding_method) == 1:
+        return bp.rint(x)
+    return bp.sign(x) * bp.floor(bp.abs(x) + 0.5)
+
+
+@computes("not")
+def inverted(x):
+    return bp.bitwise_invert(x)
+
+
+@computes("shift_right_logical")
+def shifted(x, y):
+    if bp.isdtype(x.dtype, "unsigned integer"):
+        return bp.bitwise_right_shift(x, y)
+    return refuse("shift_right_logical of signed integers is not supported")
+
+
+@computes("clamp")
+def clamp(low, x, high):
+    return bp.minimum(bp.maximum(x, low), high)
+
+
+@computes("select_n")
+def select(which, *cases):
+    if which.dtype == bp.bool:
+        return bp.where(which, cases[1], cases[0])
+    found = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        found = bp.where(which >= i, case, found)
+    return found
+
+
+@computes("convert_element_type")
+def cast(x, *, new_dtype, weak_type, sharding=None):
+    return bp.cast(x, dtype_of(new_dtype))
+
+
+@computes("bitcast_convert_type")
+def bit_cast(x, *, new_dtype):
+    return bp.bitcast(x, dtype_of(new_dtype))
+
+
+@computes("reduce_precision")
+def reduced_precision(x, *, exponent_bits, mantissa_bits):
+    kinds = {(8, 23): bp.float32, (11, 52): bp.float64, (5, 10): bp.float16, (8, 7): bp.bfloat16}
+    if (exponent_bits, mantissa_bits) not in kinds:
+        refuse(f"reduce_precision to {exponent_bits} and {mantissa_bits} bits is not supported")
+    return bp.cast(bp.cast(x, kinds[exponent_bits, mantissa_bits]), x.dtype)
+
+
+def _reduction(function, **options):
+    def reduce(x, *, axes, out_sharding=None):
+        return function(x, axis=tuple(axes), **options) if axes else x
+
+    return reduce
+
+
+ROWS["reduce_sum"] = lambda x, *, axes, out_sharding=None: bp.sum(x, axis=tuple(axes), dtype=x.dtype) if axes else x
+ROWS["reduce_prod"] = lambda x, *, axes, out_sharding=None: bp.prod(x, axis=tuple(axes), dtype=x.dtype) if axes else x
+ROWS["reduce_max"], ROWS["reduce_min"] = _reduction(bp.amax), _reduction(bp.amin)
+ROWS["reduce_or"], ROWS["reduce_and"] = _reduction(bp.any), _reduction(bp.all)
+
+
+def _place(function):
+    def place(x, *, axes, index_dtype):
+        return bp.cast(function(x, axis=axes[0]), dtype_of(index_dtype))
+
+    return place
+
+
+ROWS["argmax"], ROWS["argmin"] = _place(bp.argmax), _place(bp.argmin)
+
+
+def _cumulative(function):
+    def along(x, *, axis, reverse):
+        if reverse:
+            return bp.flip(function(bp.flip(x, axis), axis), axis)
+        return function(x, axis)
+
+    return along
+
+
+ROWS["cumsum"] = _cumulative(lambda x, axis: bp.cumsum(x, axis, dtype=x.dtype))
+ROWS["cumprod"] = _cumulative(lambda x, axis: bp.cumprod(x, axis, dtype=x.dtype))
+ROWS["cummax"] = _cumulative(lambda x, axis: bp.cummax(x, axis)[0])
+ROWS["cummin"] = _cumulative(lambda x, axis: bp.cummin(x, axis)[0])
+ROWS["cumlogsumexp"] = _cumulative(bp.logcumsumexp)
+
+
+@computes("sort")
+def sort(*inputs, dimension, is_stable, num_keys):
+    if num_keys != 1:
+        refuse("sort by several keys is not supported")
+    if len(inputs) == 1:
+        return [bp.sort(inputs[0], axis=dimension)]
+    order = bp.argsort(inputs[0], axis=dimension, stable=True)
+    return [bp.take_along_axis(x, order, axis=dimension) for x in inputs]
+
+
+@computes("top_k")
+def top(x, *, k, operand=None, axis=-1, is_stable=None):
+    order = bp.argsort(x, axis=axis, descending=True, stable=True)
+    order = bp.slice(order, [axis % x.ndim], [0], [k], [1])
+    return [bp.take_along_axis(x, order, axis=axis), bp.cast(order, bp.int32)]

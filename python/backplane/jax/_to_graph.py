@@ -1,0 +1,163 @@
+"""to_graph: a JAX function as a graph of Backplane, by its jaxpr."""
+
+import jax
+import numpy as np
+
+import backplane as bp
+
+from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_products  # noqa: F401 (fill the table)
+from ._call import call_p, linear_p, to_tensor
+from ._jaxpr_table import ROWS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+# Primitives that call a jaxpr once, and the parameter that holds it.
+_CALLS = {
+    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "custom_lin": "call_jaxpr",
+}  # fmt: skip
+
+
+def to_graph(fun: "Callable[..., Any]") -> "Callable[..., bp.Graph]":
+    """A function of fun's arguments that gives fun as a graph, which runs, compiles and exports on any device of Backplane.
+
+    fun: a JAX function of arrays, in any containers of JAX. The graph takes the arrays of the arguments in the order of jax.tree.leaves, and its
+        results are the leaves of fun's result, a tuple. Derivatives and batches of JAX in fun become ops; custom_jvp and custom_vjp keep their values, and
+        their rules where fun differentiates. cond, while_loop and scan stay ops.
+
+    Errors: MissingRuleError for a primitive without a counterpart, by its name.
+
+    Example:
+        >>> graph = bj.to_graph(jax.nn.softmax)(jnp.ones((2, 3)))
+        >>> (y,) = graph(bp.ones((2, 3)))  # doctest: +SKIP
+    """
+
+    def trace(*args, **kwargs):
+        args, kwargs = jax.tree.map(_as_array, (args, kwargs))
+        closed = jax.make_jaxpr(fun)(*args, **kwargs)
+        constants = [to_tensor(constant) for constant in closed.consts]
+        inputs = [to_tensor(leaf) for leaf in jax.tree.leaves((args, kwargs))]
+        placed = _literals(closed.jaxpr, {})
+
+        def run(*tensors):
+            return tuple(_evaluate(closed.jaxpr, constants, tensors, placed))
+
+        return bp.make_graph(lambda *tensors: bp.unguarded(run, *tensors))(*inputs)
+
+    return trace
+
+
+def _as_array(leaf):
+    return leaf.numpy() if isinstance(leaf, bp.Tensor) else leaf if isinstance(leaf, (jax.Array, np.ndarray)) else jax.numpy.asarray(leaf)
+
+
+def _inner(value):
+    """(jaxpr, constants) of a closed jaxpr, or of a plain one."""
+    return (value.jaxpr, list(value.consts)) if hasattr(value, "consts") else (value, [])
+
+
+def _jaxprs_in(params):
+    for value in params.values():
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if hasattr(one, "eqns") or hasattr(one, "jaxpr"):
+                yield _inner(one)
+
+
+def _literals(jaxpr, found):
+    """Tensors of the numbers that stand in a jaxpr and of its inner constants, made before the trace."""
+    for equation in jaxpr.eqns:
+        for atom in equation.invars:
+            if hasattr(atom, "val"):
+                found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype))
+        for inner, constants in _jaxprs_in(equation.params):
+            for constant in constants:
+                found[id(constant)] = to_tensor(constant)
+            _literals(inner, found)
+    for atom in jaxpr.outvars:
+        if hasattr(atom, "val"):
+            found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype))
+    return found
+
+
+def _evaluate(jaxpr, constants, inputs, placed):
+    env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *inputs]))
+
+    def read(atom):
+        return placed[id(atom)] if hasattr(atom, "val") else env[atom]
+
+    for equation in jaxpr.eqns:
+        values = [read(atom) for atom in equation.invars]
+        try:
+            results = _results(equation, values, placed)
+        except TypeError as error:
+            raise bp.MissingRuleError(f"jax.to_graph: the primitive {equation.primitive.name} has parameters that are not supported ({error})") from error
+        for variable, value in zip(equation.outvars, results):
+            env[variable] = value
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _results(equation, values, placed):
+    name, params = equation.primitive.name, equation.params
+    if name in _CALLS and _CALLS[name] in params:
+        return _call(params[_CALLS[name]], values, placed)
+    if name in _CONTROL:
+        return _CONTROL[name](values, params, placed)
+    if equation.primitive in (call_p, linear_p):
+        return params["fun"].run(*values)
+    row = ROWS.get(name)
+    if row is None:
+        raise bp.MissingRuleError(f"jax.to_graph: the primitive {name} is not supported")
+    found = row(*values, **params)
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
+def _call(closed, values, placed):
+    jaxpr, constants = _inner(closed)
+    return _evaluate(jaxpr, [placed[id(constant)] for constant in constants], values, placed)
+
+
+def _cond(values, params, placed):
+    which, *operands = values
+    branches = params["branches"]
+
+    def run(branch):
+        return lambda *tensors: _call(branch, list(tensors), placed)
+
+    if which.dtype == bp.bool:
+        return bp.cond(which, run(branches[1]), run(branches[0]), *operands)
+
+    def choose(i):
+        if i == len(branches) - 1:
+            return run(branches[i])
+        return lambda *tensors: bp.cond(which <= i, run(branches[i]), choose(i + 1), *tensors)
+
+    return choose(0)(*operands)
+
+
+def _while(values, params, placed):
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    fixed_cond, fixed_body, carry = values[:n_cond], values[n_cond : n_cond + n_body], values[n_cond + n_body :]
+    return bp.while_loop(
+        lambda state: _call(params["cond_jaxpr"], [*fixed_cond, *state], placed)[0],
+        lambda state: _call(params["body_jaxpr"], [*fixed_body, *state], placed),
+        carry,
+    )
+
+
+def _scan(values, params, placed):
+    n_fixed, n_carry = params["num_consts"], params["num_carry"]
+    fixed, carry, xs = values[:n_fixed], values[n_fixed : n_fixed + n_carry], values[n_fixed + n_carry :]
+
+    def step(state, row):
+        found = _call(params["jaxpr"], [*fixed, *state, *(row or [])], placed)
+        return found[:n_carry], found[n_carry:]
+
+    last, ys = bp.scan(step, carry, xs if xs else None, length=params["length"], reverse=params["reverse"])
+    return [*last, *(ys or [])]
+
+
+_CONTROL = {"cond": _cond, "while": _while, "scan": _scan}
+__all__: "Sequence[str]" = ["to_graph"]

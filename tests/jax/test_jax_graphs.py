@@ -1,0 +1,99 @@
+"""to_graph: JAX functions as graphs that give JAX's results, uncompiled, compiled and as files."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import backplane as bp
+import backplane.jax as bj
+
+rng = np.random.default_rng(0)
+
+
+def floats(*shape):
+    return jnp.asarray(rng.standard_normal(shape), jnp.float32)
+
+
+def perceptron(p, x, y):
+    return jnp.mean((jax.nn.softmax(jax.nn.relu(x @ p["w"] + p["b"]) @ p["v"]) - y) ** 2)
+
+
+def perceptron_step(p, x, y):
+    return jax.tree.map(lambda a, g: a - 0.1 * g, p, jax.grad(perceptron)(p, x, y))
+
+
+def network(w, v, x):
+    y = jax.nn.relu(jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+    y = jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    return jnp.sum(jnp.tanh(y.reshape(y.shape[0], -1) @ v))
+
+
+def transformer(q, k, v, x):
+    scores = (x @ q) @ (x @ k).swapaxes(-1, -2) / np.sqrt(8)
+    y = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((5, 5), bool)), scores, -jnp.inf)) @ (x @ v)
+    y = (y - y.mean(-1, keepdims=True)) * jax.lax.rsqrt(y.var(-1, keepdims=True) + 1e-5)
+    return jax.nn.gelu(y).sum()
+
+
+P = {"w": floats(3, 8), "b": floats(8), "v": floats(8, 4)}
+CASES = {
+    "a perceptron": (perceptron, P, floats(5, 3), floats(5, 4)),
+    "its training step": (perceptron_step, P, floats(5, 3), floats(5, 4)),
+    "a convolutional network": (network, floats(3, 3, 2, 4), floats(64, 3), floats(2, 8, 8, 2)),
+    "its gradient": (jax.grad(network, argnums=(0, 1, 2)), floats(3, 3, 2, 4), floats(64, 3), floats(2, 8, 8, 2)),
+    "a transformer": (transformer, floats(8, 8), floats(8, 8), floats(8, 8), floats(2, 5, 8)),
+    "its gradient and value": (jax.value_and_grad(transformer, argnums=(0, 1, 2, 3)), floats(8, 8), floats(8, 8), floats(8, 8), floats(2, 5, 8)),
+    "scan": (lambda x: jax.lax.scan(lambda c, e: (jnp.tanh(c + e), c * 2), jnp.zeros(3), x), floats(5, 3)),
+    "while_loop": (lambda x: jax.lax.while_loop(lambda s: s.sum() < 100, lambda s: s * 2 + 1, x), jnp.abs(floats(3))),
+    "fori_loop": (lambda x: jax.lax.fori_loop(0, 5, lambda i, s: s + i, x), floats(3)),
+    "cond": (lambda x: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), floats(3)),
+    "switch": (lambda i, x: jax.lax.switch(i, [jnp.sin, jnp.cos, jnp.tan], x), jnp.int32(2), floats(3)),
+    "indices": (lambda x, i: (x[i], x[1:, ::2], x.at[i].set(0), x.at[i].add(1), x.at[i, 1].multiply(2), x[i, i], x.at[9].set(1)), floats(4, 4), jnp.array([0, 2])),
+    "dynamic slices": (lambda x, i: (jax.lax.dynamic_slice(x, (i, 1), (2, 2)), jax.lax.dynamic_update_slice(x, jnp.ones((2, 2)), (i, i))), floats(4, 4), jnp.int32(3)),
+    "sorting": (lambda x: (jnp.sort(x), jnp.argsort(x), jax.lax.top_k(x, 2), jnp.argmax(x, 0), jnp.cumsum(x, 1), jnp.median(x)), floats(4, 4)),
+    "elementary": (lambda x: (jnp.expm1(x), jnp.log1p(abs(x)), jax.scipy.special.erf(x), jnp.sinc(x), x**3, x // 0.7, x % 0.7, jnp.round(x), jnp.clip(x, -1, 1)), floats(4, 4)),
+    "batches": (jax.vmap(lambda a, b: jnp.dot(a, b) + jnp.outer(a, b).sum()), floats(4, 3), floats(4, 3)),
+    "hessian": (jax.hessian(lambda x: jnp.sin(x).prod()), floats(4)),
+    "einsum": (lambda x, y: jnp.einsum("bij,bkj->bik", x, y), floats(2, 3, 4), floats(2, 5, 4)),
+    "moves": (lambda x: (jnp.pad(x, 1), jnp.pad(x, 1, mode="reflect"), jnp.roll(x, 1), jnp.flip(x), jnp.tile(x, 2), jnp.repeat(x, 2, 0), jnp.stack([x, x])), floats(4, 4)),
+    "windows": (lambda x: jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 3, 3), (1, 2, 2), "SAME"), floats(2, 8, 8)),
+    "transposed convolution": (lambda x, w: jax.lax.conv_transpose(x, w, (2, 2), "SAME"), floats(1, 5, 5, 2), floats(3, 3, 2, 4)),
+    "grouped convolution": (
+        jax.grad(lambda x, w: (jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=2) ** 2).sum(), argnums=(0, 1)), floats(2, 4, 6, 6), floats(4, 2, 3, 3),
+    ),
+    "an op of Backplane": (jax.grad(lambda x: bj.op("sinc")(x).sum()), floats(4)),
+    "checkpoint": (jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum())), floats(4)),
+    "integers": (lambda x: (x // 3, x % 3, x * 2, x.astype(jnp.float32) / 2, x << 1, x >> 1), jnp.arange(-5, 5)),
+}  # fmt: skip
+
+
+def flat(results):
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_graph_gives_jaxs_results(name):
+    function, *args = CASES[name]
+    graph = bj.to_graph(function)(*args)
+    tensors = [bp.asarray(np.asarray(leaf)) for leaf in jax.tree.leaves(args)]
+    expected = [np.asarray(leaf) for leaf in jax.tree.leaves(function(*args))]
+    for run in (graph, bp.compile(lambda *tensors: graph(*tensors))):
+        for got, want in zip(flat(run(*tensors)), expected, strict=True):
+            assert got.numpy().dtype == want.dtype and got.numpy().shape == want.shape
+            np.testing.assert_allclose(got.numpy(), want, rtol=2e-4, atol=2e-5)
+
+
+def test_a_graph_goes_to_a_file(tmp_path):
+    graph = bj.to_graph(transformer)(*CASES["a transformer"][1:])
+    graph.save(str(tmp_path / "model.safetensors"))
+    args = CASES["a transformer"][1:]
+    (y,) = bp.load(tmp_path / "model.safetensors")(*[bp.asarray(np.asarray(a)) for a in args])
+    np.testing.assert_allclose(y.numpy(), transformer(*args), rtol=2e-4)
+
+
+def test_an_unknown_primitive_is_refused_by_name():
+    with pytest.raises(bp.MissingRuleError, match="primitive (eigh|householder|.*fft|random)"):
+        bj.to_graph(lambda x: jnp.fft.fft(x))(jnp.ones(4))
+    with pytest.raises(bp.MissingRuleError, match="random|threefry"):
+        bj.to_graph(lambda x: x + jax.random.normal(jax.random.key(0), (4,)))(jnp.ones(4))
