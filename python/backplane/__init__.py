@@ -184,6 +184,7 @@ from ._indexing_functions import *
 from ._inspection import __array_namespace_info__ as __array_namespace_info__
 from ._joining_functions import *
 from ._linear_algebra_functions import *
+from ._loop_functions import *
 from ._manipulation_functions import *
 from ._nan_functions import *
 from ._normalization_functions import *

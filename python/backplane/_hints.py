@@ -40,7 +40,6 @@ expit: sigmoid(x)
 gammaln: lgamma(x)
 ndtr: (1 + erf(x / 2**0.5)) / 2
 tree_map tree_util: backplane.tree.map
-fori_loop: scan or while_loop, or a loop in Python
 custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
 eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
 make_jaxpr: make_graph(function)(*args)
@@ -80,10 +79,8 @@ cholesky_solve: linalg.solve_triangular twice
 range: arange(start, stop)
 renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
 euler_gamma: 0.5772156649015329
-switch: cond, in each other, or a list of functions and a number of Python
 remat: checkpoint(function)
 custom_gradient: custom_function(f), then f.defvjp
-hvp: jvp(grad(f), (x,), (v,))[1]
 autocast amp GradScaler: x.to(backplane.bfloat16) where it is wanted
 backends: devices(), and the packages that devices come in
 accelerator mps xpu cpu: device(name), devices()

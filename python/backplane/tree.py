@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["Structure", "flatten", "leaves", "map", "register", "structure", "unflatten"]
+__all__ = [
+    "Structure", "flatten", "flatten_with_path", "leaves", "map", "map_with_path", "reduce", "register", "structure", "unflatten",
+]  # fmt: skip
 
 Structure = _core.Structure
 
@@ -65,3 +67,49 @@ def register(
     Errors: ValueError for a class that is a container already.
     """
     _core.tree_register(type, flatten, unflatten, variables)
+
+
+def flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], Structure]:
+    """([(path, leaf), …], structure): the path is a tuple of keys, indices and names of fields, for each level one."""
+    found: list[tuple[tuple[Any, ...], Any]] = []
+
+    def visit(node: Any, path: tuple[Any, ...]) -> None:
+        if is_leaf is not None and is_leaf(node):
+            found.append((path, node))
+            return
+        children, _ = _core.tree_flatten(node, lambda part: part is not node)
+        if len(children) == 1 and children[0] is node:
+            found.append((path, node))
+            return
+        for key, child in zip(_keys(node, len(children)), children):
+            visit(child, (*path, key))
+
+    visit(tree, ())
+    return found, _core.tree_flatten(tree, is_leaf)[1]
+
+
+def _keys(node: Any, count: int) -> list[Any]:
+    if isinstance(node, dict):
+        try:
+            return sorted(node) if type(node).__name__ != "OrderedDict" else list(node)
+        except TypeError:  # keys without an order among them
+            return list(node)
+    fields = getattr(type(node), "_fields", None)
+    return list(fields) if fields is not None else list(range(count))
+
+
+def map_with_path(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """map, with a function that takes the path of each leaf first, as flatten_with_path gives it."""
+    paths = iter([path for path, _ in flatten_with_path(tree, is_leaf)[0]])
+    return map(lambda *leaves: function(next(paths), *leaves), tree, *rest, is_leaf=is_leaf)
+
+
+def reduce(function: Callable[[Any, Any], Any], tree: Any, *initial: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """function(…function(function(first, second), third)…) over the leaves; initial: what stands before the first."""
+    found = [*initial[:1], *leaves(tree, is_leaf)]
+    if not found:
+        raise TypeError("tree.reduce: found no leaves and no initial value")
+    result = found[0]
+    for leaf in found[1:]:
+        result = function(result, leaf)
+    return result
