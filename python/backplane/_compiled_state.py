@@ -64,6 +64,7 @@ class _StatefulFunction:
             self._find()
         before = self._snapshot()
         self._set_rates()
+        args, kwargs = tuple(map(_constant, args)), {word: _constant(value) for word, value in kwargs.items()}
         traces = len(self.traces)
         try:
             with no_grad():
@@ -153,6 +154,11 @@ class _StatefulFunction:
             elif found != optimizer._own_rates.tolist():
                 optimizer._own_rates[...] = _core.asarray(found, dtype=_core.float64)
             optimizer._rates, optimizer._group_count = optimizer._own_rates, len(found)
+
+
+def _constant(x):
+    """A tensor without its history, which nothing in the call follows."""
+    return x.detach() if isinstance(x, _core.Tensor) and x.requires_grad else x
 
 
 def _has_state(part):
