@@ -8,6 +8,7 @@ import backplane as bp
 
 _NAMES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _TO_BACKPLANE = {getattr(torch, name): getattr(bp, name) for name in _NAMES}
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _TO_TORCH = {ours: theirs for theirs, ours in _TO_BACKPLANE.items()}
 
 
@@ -41,6 +42,8 @@ def from_torch(x, device=None):
     Errors: ArgumentTypeError for sparse, quantized and nested tensors; DtypeError for a dtype that Backplane does not have;
         DeviceError for a tensor on a device that no backend of Backplane drives.
     """
+    if is_plain(x):
+        return view_of(x) if device is None else view_of(x).to(device)
     if not isinstance(x, torch.Tensor):
         raise bp.ArgumentTypeError(f"from_torch: argument x: found a {type(x).__name__}, expected a torch.Tensor")
     _refuse(x)
@@ -56,12 +59,40 @@ def from_torch(x, device=None):
     return found if device is None else found.to(device)
 
 
+class _Memory:
+    """A strided tensor of PyTorch on the CPU, as DLPack wants it: without the checks that Tensor.__dlpack__ repeats at each call."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **_):
+        return torch._C._to_dlpack_versioned(self.tensor)
+
+    def __dlpack_device__(self):
+        return 1, 0  # kDLCPU
+
+
+def is_plain(x):
+    """Is x a strided tensor on the CPU, of a dtype that both have, whose memory holds its elements as they are?"""
+    return type(x) in _PLAIN and x.is_cpu and x.layout is torch.strided and x.dtype in _TO_BACKPLANE and not (x.is_nested or x.is_conj() or x.is_neg())
+
+
+def view_of(x):
+    """from_torch for a plain tensor."""
+    return bp.from_dlpack(_Memory(x.detach() if x.requires_grad else x))
+
+
 def to_torch_tensor(x):
     """A tensor of PyTorch over the memory of x, without its history; a copy of a tensor with negative
     strides, and of one on a device that PyTorch does not have (on the CPU)."""
-    x = x.detach()
-    if str(x.device).partition(":")[0] not in ("cpu", "cuda"):
+    if x.requires_grad:
+        x = x.detach()
+    backend = x.device.backend
+    if backend != "cpu" and backend != "cuda":
         x = x.to("cpu")
-    if min(x.stride(), default=0) < 0:  # PyTorch has no such tensors, and ends the process over one
+        backend = "cpu"
+    if not x.is_contiguous and min(x.stride(), default=0) < 0:  # PyTorch has no such tensors, and ends the process over one
         x = bp.ops.bp.copy(x)
-    return torch.from_dlpack(x)
+    return torch._C._from_dlpack(x.__dlpack__(max_version=(1, 0))) if backend == "cpu" else torch.from_dlpack(x)
