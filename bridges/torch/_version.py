@@ -14,8 +14,10 @@ TESTED = (2, 13)
 def check(version=None):
     """Errors: VersionError for a PyTorch older than the tested one. A newer one warns."""
     if version is None:
-        import torch
-
+        try:
+            import torch
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("backplane.torch: PyTorch is not installed. Fix: pip install torch==2.13.0", name=error.name) from None
         version = torch.__version__
     found = tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in version.split(".")[:2])
     tested = ".".join(str(part) for part in TESTED)
