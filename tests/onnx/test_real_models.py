@@ -97,3 +97,17 @@ def test_converted_files_equal_onnxruntime(model, tmp_path):
     loaded = bp.load(tmp_path / "m.safetensors")
     found = loaded(*(bp.asarray(value) for value in feed.values() if not isinstance(value, int)))
     assert_equal([tensor.numpy() for tensor in found], expected_of(session, feed))
+
+
+@pytest.mark.skipif("vulkan" not in {device.name for device in bp.devices()}, reason="no Vulkan device")
+@pytest.mark.parametrize("compiled", [False, True], ids=["uncompiled", "compiled"])
+def test_results_on_vulkan(model, compiled):
+    path, session, rows = model
+    f = bp.onnx.load(path)
+    f = bp.compile(f) if compiled else f
+    for shapes in rows[:1]:
+        feed = feed_of(session, shapes)
+        moved = {name: value if isinstance(value, int) else bp.asarray(value).to("vulkan") for name, value in feed.items()}
+        found = f(**moved)
+        assert all(tensor.device == moved[next(iter(moved))].device for tensor in found)
+        assert_equal([tensor.to("cpu").numpy() for tensor in found], expected_of(session, feed))
