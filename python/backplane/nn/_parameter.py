@@ -62,6 +62,13 @@ def without_tape(x):
     return x.detach() if is_plain(x) and x.requires_grad and x.is_leaf else x
 
 
+def outside(value, beside):
+    """A value as it is outside of the innermost transform, in which a buffer was computed; beside: what stood there."""
+    if not isinstance(value, Tensor) or not isinstance(beside, Tensor) or not _core.transforms_of(value):
+        return value
+    return _core.value_beside(value, beside, "a buffer of a module").detach()
+
+
 def replace(old, new):
     """Notes that `new` stands where `old` stood, for those who hold the old tensor."""
     key = id(old)

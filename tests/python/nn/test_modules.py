@@ -239,3 +239,28 @@ def test_initial_values_have_the_spread_that_is_stated():
     x = nn.init.trunc_normal_(bp.zeros(20000), std=1.0, a=-1.0, b=1.0)
     assert bp.abs(x).max().item() <= 1 and abs(x.std().item() - 0.54) < 0.01
     assert nn.Linear(4, 3).weight.abs().max().item() <= 0.5
+
+
+class Running(nn.Module):
+    """A buffer that is replaced and a number that is counted, at each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.count = nn.Parameter(bp.ones(2)), 0
+        self.register_buffer("mean", bp.zeros(2))
+
+    def forward(self, x):
+        self.mean, self.count = 0.5 * self.mean + x.mean(axis=0) * self.weight, self.count + 1
+        return x * self.weight
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_a_module_sets_under_grad_stays(compiled):
+    module = Running()
+    step = bp.value_and_grad(lambda m, x: m(x).sum())
+    run = bp.compile(lambda x: step(module, x)[0], state=[module]) if compiled else lambda x: step(module, x)[0]
+    for _ in range(3):
+        run(bp.ones((4, 2)))
+    assert module.mean.tolist() == [1.75, 1.75] and module.count == 3 and not module.mean.requires_grad
+    hessian = bp.grad(lambda m, x: bp.grad(lambda m, x: (m(x) ** 2).sum())(m, x).weight.sum())(module, bp.ones((4, 2)))
+    assert hessian.weight.tolist() == [8, 8] and module.count == 4

@@ -11,11 +11,9 @@ from backplane import DType, Device, Tensor
 from . import _module_repr, _module_state, _module_tree
 from ._module_hooks import HookHandle, Hooks
 from ._module_state import LoadResult
-from .._parameter import Buffer, is_frozen, is_plain, moved
+from .._parameter import Buffer, is_frozen, is_plain, moved, outside
 
 __all__ = ["Module"]
-
-_OWN = ("_roles", "_hooks", "training")
 
 
 class Module(_module_tree.Base):
@@ -39,6 +37,7 @@ class Module(_module_tree.Base):
 
     training: bool
     _hooks: Hooks | None = None
+    _origin: Module | None = None  # of a copy inside grad, vjp and jvp: the module that takes the buffers and numbers that it sets
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -70,6 +69,8 @@ class Module(_module_tree.Base):
             self._role(name, value)
         else:
             object.__setattr__(self, name, value)
+        if self._origin is not None and self._roles.get(name) not in ("parameter", "frozen"):
+            setattr(self._origin, name, outside(value, vars(self._origin).get(name)))
 
     def _role(self, path: str, x: Tensor) -> str:
         """'parameter', 'frozen', 'buffer' or 'temporary', a buffer that state_dict leaves out."""

@@ -61,12 +61,12 @@ class Again:
 
 
 class Node:
-    """A module or a container: its type, names and contents."""
+    """A module or a container: its type, names and contents. origin: the module whose attributes follow those of one that is made of it."""
 
-    __slots__ = ("values", "names", "type")
+    __slots__ = ("names", "origin", "type", "values")
 
-    def __init__(self, type, names, values):
-        self.type, self.names, self.values = type, names, values
+    def __init__(self, type, names, values, origin=None):
+        self.type, self.names, self.values, self.origin = type, names, values, origin
 
     def __eq__(self, other):
         if type(other) is not Node or self.type is not other.type or self.names != other.names:
@@ -108,8 +108,9 @@ class _Walk:
         attributes = vars(module)
         for path, x in own_tensors(module):  # settles the role of each
             module._role(path, x)
-        values = [self.value(value, module, name) for name, value in attributes.items()]
-        return Node(type(module), tuple(attributes), values)
+        names = tuple([name for name in attributes if name != "_origin"])
+        values = [self.value(attributes[name], module, name) for name in names]
+        return Node(type(module), names, values, module if self.variables else None)
 
     def value(self, value, owner, path):
         if isinstance(value, Tensor):
@@ -185,6 +186,8 @@ def _build(x, leaves, modules):
     attributes = vars(module)
     for name, value in zip(x.names, x.values):
         attributes[name] = _build(value, leaves, modules)
+    if x.origin is not None:
+        attributes["_origin"] = x.origin
     return module
 
 
@@ -203,6 +206,8 @@ def _contents(value, path):
 def contents(module):
     """(path, tensor or module) of a module's own attributes, in order."""
     for name, value in vars(module).items():
+        if name == "_origin":
+            continue
         if isinstance(value, (Tensor, Base)):
             yield name, value
         elif isinstance(value, _CONTAINERS) and name != "_roles":
