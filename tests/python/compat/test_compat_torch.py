@@ -13,7 +13,7 @@ from compat_running import arrays, cases, difference, outcomes, plain, result
 CASES = cases("torch")
 RESULTS = pathlib.Path(__file__).with_name("torch_results.json")
 # Their results are of no value that a case could state, or of a device.
-UNCALLED = {"from_numpy", "from_dlpack", "get_default_device", "use_deterministic_algorithms", "set_float32_matmul_precision", "is_conj", "is_neg", "is_inference",
+UNCALLED = {"save", "load", "from_numpy", "from_dlpack", "get_default_device", "use_deterministic_algorithms", "set_float32_matmul_precision", "is_conj", "is_neg", "is_inference",
             "conj", "resolve_conj", "resolve_neg", "detach", "row_stack", "unsafe_split", "unsafe_chunk", "concatenate", "argwhere", "gru_cell", "rnn_relu_cell",
             "rnn_tanh_cell", "is_same_size", "empty_like", "view_as_complex", "positive", "isreal", "special"}  # fmt: skip
 
