@@ -128,7 +128,9 @@ function(backplane_add_plugin NAME)
   endif()
   set(device_headers)
   if(arg_CUDA OR arg_OPENCL)
-    _backplane_device_kernels(device_headers CUDA ${arg_CUDA} OPENCL ${arg_OPENCL} DEPENDS ${generated}
+    set(stamp ${generated})
+    list(FILTER stamp INCLUDE REGEX "\\.stamp$") # make has no rule for the other outputs, which come with it
+    _backplane_device_kernels(device_headers CUDA ${arg_CUDA} OPENCL ${arg_OPENCL} DEPENDS ${stamp}
       FOLDERS ${generated_dir}/include ${BACKPLANE_INCLUDE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
   add_library(${NAME} MODULE ${arg_SOURCES} ${generated} ${device_headers})
