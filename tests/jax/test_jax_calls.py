@@ -90,6 +90,15 @@ def test_integer_arguments_beside_floats_have_no_derivative():
     assert jax.grad(picked)(X).tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
 
 
+def test_static_arguments_and_shapes_that_differ_are_distinguished():
+    signs = bj.function(lambda x, y: bp.copysign(x, y))
+    assert signs(jnp.ones(2), 0.0).tolist() == [1.0, 1.0] and signs(jnp.ones(2), -0.0).tolist() == [-1.0, -1.0]
+    parts = bj.function(lambda x: tuple(x[i] for i in range(x.shape[0])))
+    for n in (2, 3, 2):
+        assert len(jax.jit(parts)(jnp.ones(n))) == len(parts(jnp.ones(n))) == n
+    assert wave(bp.ones(3)).shape == (3,)
+
+
 def test_errors_keep_their_words():
     with pytest.raises(bp.ArgumentValueError, match="no such op"):
         bj.op("mine::nothing")

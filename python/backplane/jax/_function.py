@@ -7,7 +7,7 @@ import numpy as np
 
 import backplane as bp
 
-from ._call import Function, call_p
+from ._call import Function, call_p, to_array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ def _jax_function(fun, name):
     @functools.wraps(fun, assigned=("__doc__",), updated=())
     def call(*args, **kwargs):
         leaves, structure = jax.tree.flatten((args, kwargs), is_leaf=lambda leaf: leaf is None)
+        leaves = [to_array(leaf) if isinstance(leaf, bp.Tensor) else leaf for leaf in leaves]
         places = tuple(i for i, leaf in enumerate(leaves) if _is_array(leaf))
-        static = tuple((type(leaf), leaf) for i, leaf in enumerate(leaves) if i not in places)
-        key = (structure, places, static)
+        static = tuple((type(leaf), repr(leaf) if isinstance(leaf, float) else leaf) for i, leaf in enumerate(leaves) if i not in places)
+        key = (structure, places, static, tuple((leaves[i].shape, leaves[i].dtype) for i in places))
         try:
             entry = made.get(key)
         except TypeError as error:

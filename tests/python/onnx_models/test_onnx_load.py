@@ -98,6 +98,16 @@ def test_loop_with_known_and_unknown_numbers_of_steps():
         bp.compile(f)(bp.asarray(3), bp.asarray([1.0]))
 
 
+def test_numbers_that_change_between_compiled_calls():
+    f = bp.onnx.load(graphs.model_of([("Mul", ("x", "s"), ("y",))], {"x": (1, [2]), "s": (1, [])}, {"y": (1, [2])}))
+    compiled = bp.compile(f)
+    for number in (1.5, 2.5, 3.5, 0.5):
+        assert compiled(bp.ones(2), number)[0].tolist() == [number] * 2
+    steps = bp.compile(bp.onnx.load(graphs.looping()))
+    for count in (3, 1, 4, 2):
+        assert steps(count, bp.ones(1))[0].tolist() == [2.0**count]
+
+
 @pytest.mark.parametrize(
     ("inputs", "error", "words"),
     [
