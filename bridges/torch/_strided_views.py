@@ -1,4 +1,4 @@
-"""as_strided and as_strided_scatter over elements that lie in row-major order from the storage's first one on."""
+"""as_strided and as_strided_scatter of tensors whose elements fill their storage, in any order of axes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ op = bp.ops.bp
 def function_of(node):
     """What computes a node of as_strided or as_strided_scatter.
 
-    Errors: MissingRuleError where the tensor is itself a view: what lies beside its elements is not known in a graph.
+    Errors: MissingRuleError where the tensor shows a part of its storage: what lies beside its elements is not known in a graph.
     """
     base = node.args[0].meta.get("val")
-    if base is None or not base.is_contiguous() or base.storage_offset() != 0:
-        raise bp.MissingRuleError(f"{node.target}: found a tensor that is itself a view. Fix: use the operators of views (transpose, slice, unfold)")
-    return {"aten::as_strided": _gather, "aten::as_strided_scatter": _scatter}[node.target.name()]
+    order = None if base is None else _order_in_memory(base)
+    if order is None:
+        raise bp.MissingRuleError(f"{node.target}: found a tensor that is a part of another. Fix: use the operators of views (transpose, slice, unfold)")
+    back = [order.index(axis) for axis in range(len(order))]
+    if node.target.name() == "aten::as_strided":
+        return lambda x, *args, **kwargs: _gather(bp.permute_dims(x, order), *args, **kwargs)
+    return lambda x, *args, **kwargs: bp.permute_dims(_scatter(bp.permute_dims(x, order), *args, **kwargs), back)
+
+
+def _order_in_memory(x):
+    """The order of axes in which the elements lie row by row from the storage's first one on, or None."""
+    order = sorted(range(x.dim()), key=lambda axis: (-x.stride(axis), x.shape[axis] == 1))
+    if x.storage_offset() != 0 or not x.permute(order).is_contiguous():
+        return None
+    return order
 
 
 def _places(size, stride, offset):

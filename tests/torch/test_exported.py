@@ -166,6 +166,15 @@ def test_control_flow(name, sign):
     comparison.assert_same(bp.compile(function)(bp.asarray(x.numpy())), CONTROL[name](x))
 
 
+def test_strides_over_transposed_elements():
+    def f(x):
+        y = (x * 2).permute(1, 0, 2)
+        return y.as_strided((2, 3, 3), (8, 2, 1), 1), torch.as_strided_scatter(y, x.new_zeros(2, 2), (2, 2), (3, 1))
+
+    x = torch.randn(2, 3, 4)
+    comparison.assert_same(exported(Module(f), (x,))(x), f(x))
+
+
 def test_operators_without_a_row_are_named():
     program = torch.export.export(Module(lambda x: torch.special.airy_ai(x) + torch.special.bessel_y0(x)), (torch.ones(2),))
     with pytest.raises(bp.MissingRuleError, match=r"aten.special_airy_ai.default, aten.special_bessel_y0.default. Fix: "):
