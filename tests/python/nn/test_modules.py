@@ -264,3 +264,30 @@ def test_what_a_module_sets_under_grad_stays(compiled):
     assert module.mean.tolist() == [1.75, 1.75] and module.count == 3 and not module.mean.requires_grad
     hessian = bp.grad(lambda m, x: bp.grad(lambda m, x: (m(x) ** 2).sum())(m, x).weight.sum())(module, bp.ones((4, 2)))
     assert hessian.weight.tolist() == [8, 8] and module.count == 4
+
+
+def test_what_a_module_sets_under_functional_call_stays():
+    module, x = Running(), bp.ones((4, 2))
+    for _ in range(2):
+        bp.grad(lambda params: nn.functional_call(module, params, x).sum())(dict(module.named_parameters()))
+    assert module.mean.tolist() == [1.5, 1.5] and module.count == 2
+    nn.functional_call(module, {"mean": bp.zeros(2)}, x)
+    assert module.mean.tolist() == [1.5, 1.5] and module.count == 2 and module.weight.requires_grad
+
+
+def test_a_result_that_forward_keeps_is_not_state():
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            self.kept = self.layer(x)
+            return self.kept.sum()
+
+    module, x = Keeps(), bp.ones((1, 2))
+    names = list(module.state_dict())
+    bp.grad(lambda m: m(x))(module)
+    module(x).backward()
+    assert list(module.state_dict()) == names and module.kept.shape == (1, 2)
+    assert bp.grad(lambda m: m(x))(module).layer.weight.shape == (2, 2)

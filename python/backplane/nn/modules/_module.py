@@ -70,13 +70,16 @@ class Module(_module_tree.Base):
         else:
             object.__setattr__(self, name, value)
         if self._origin is not None and self._roles.get(name) not in ("parameter", "frozen"):
-            setattr(self._origin, name, outside(value, vars(self._origin).get(name)))
+            beside = vars(self._origin).get(name)
+            if not isinstance(value, Tensor) or isinstance(beside, Tensor):
+                setattr(self._origin, name, outside(value, beside))
 
     def _role(self, path: str, x: Tensor) -> str:
         """'parameter', 'frozen', 'buffer' or 'temporary', a buffer that state_dict leaves out."""
         role = self._roles.get(path)
         if role is None or (role in ("buffer", "temporary") and is_plain(x)):
-            found = "parameter" if x.requires_grad and x.is_leaf else "frozen" if is_frozen(x) else role or "buffer"
+            computed = "temporary" if x.requires_grad or not is_plain(x) else "buffer"  # a result that forward keeps is not state
+            found = "parameter" if x.requires_grad and x.is_leaf else "frozen" if is_frozen(x) else role or computed
             if found != role:
                 role = self._roles[path] = found
         return role

@@ -115,7 +115,9 @@ def _assign(owner, name, x, value):
 def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *, strict: bool = False
 ) -> Any:
-    """module(*args, **kwargs) with other tensors in the place of its own; the module itself stays as it is.
+    """module(*args, **kwargs) with other tensors in the place of its own.
+
+    The module keeps its parameters. Buffers and numbers that forward sets are set in the module, unless buffers are given.
 
     parameter_and_buffer_dicts: tensors by name, or a sequence of such dicts; tensors without a name there stay.
         Shared tensors change at all their places.
@@ -144,7 +146,8 @@ def functional_call(
             raise bp.ArgumentValueError(f"functional_call: found two tensors for {name!r}, which the module shares between names")
     if strict and (left := [path for path, x in places.items() if x not in by_id]):
         raise bp.ArgumentValueError(f"functional_call: with strict=True, found no tensor for {', '.join(left)}")
-    tensors, layout = _module_tree.flatten(module)
+    buffers = {path for path, owner, name, x in _places(module) if owner._role(name, x) in ("buffer", "temporary")}
+    tensors, layout = _module_tree.flatten(module, follows=buffers.isdisjoint(given))
     called = _module_tree.unflatten(layout, [by_id.get(x, x) for x in tensors])
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     return called(*args, **(kwargs or {}))

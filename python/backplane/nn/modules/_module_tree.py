@@ -92,10 +92,10 @@ def _same(a, b):
 
 
 class _Walk:
-    """One module, taken apart. variables: its constants stay in the layout."""
+    """One module, taken apart. variables: its constants stay in the layout. follows: what a module made of it sets, it takes itself."""
 
-    def __init__(self, variables):
-        self.variables = variables
+    def __init__(self, variables, follows=False):
+        self.variables, self.follows = variables, variables or follows
         self.leaves = []
         self.slots = {}  # by tensor, found by identity
         self.modules = {}  # their numbers, in order
@@ -110,7 +110,7 @@ class _Walk:
             module._role(path, x)
         names = tuple([name for name in attributes if name != "_origin"])
         values = [self.value(attributes[name], module, name) for name in names]
-        return Node(type(module), names, values, module if self.variables else None)
+        return Node(type(module), names, values, module if self.follows else None)
 
     def value(self, value, owner, path):
         if isinstance(value, Tensor):
@@ -135,9 +135,9 @@ class _Walk:
         return slot
 
 
-def flatten(module):
+def flatten(module, follows=False):
     """(tensors, layout)."""
-    walk = _Walk(variables=False)
+    walk = _Walk(variables=False, follows=follows)
     layout = walk.module(module)
     return walk.leaves, layout
 
