@@ -225,7 +225,7 @@ def pad(x, pads, value=None, axes=None, *, mode="constant"):
     return _padded(x, integers(pads), axes, mode, value)
 
 
-_PAD_MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+_PAD_MODES = ("edge", "reflect", "wrap")
 
 
 def _padded(x, pads, axes, mode, value):
@@ -240,7 +240,7 @@ def _padded(x, pads, axes, mode, value):
         return pad_with(x, rows, 0 if value is None else value)
     if mode not in _PAD_MODES:
         refuse(f"the mode {mode} is not supported")
-    return bp.pad(x, rows, mode={"edge": "edge", "reflect": "reflect", "wrap": "wrap"}[mode])
+    return bp.pad(x, rows, mode=mode)
 
 
 def pad_with(x: Tensor, rows: "Sequence[tuple[int, int]]", value: "Tensor | float") -> Tensor:

@@ -17,12 +17,11 @@ MICROSOFT = "com.microsoft"
 
 
 class Row:
-    """A function of the table. static: the inputs that it takes as host values. on_host: what computes host values alone."""
+    """A function of the table. static: the inputs that it takes as host values."""
 
     def __init__(self, function: "Callable[..., Any]", static: "Sequence[int]") -> None:
         self.function = function
         self.static = frozenset(static)
-        self.on_host: Callable[..., Any] | None = None
         parameters = list(inspect.signature(function).parameters.values())
         self.takes_node = bool(parameters) and parameters[0].name == "node"
         self.attributes = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
