@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backplane/graph_decompose.hpp"
 #include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
 #include "call/run_formula.hpp"
@@ -165,3 +166,13 @@ size_t decompose_without_kernel(Graph& graph) {
 }
 
 }  // namespace backplane::core::graph
+
+namespace backplane {
+
+Graph decompose_graph(const Graph& graph, const std::function<bool(std::string_view op_name)>& keeps) {
+  std::unique_ptr<core::graph::Graph> parts = graph.get()->clone();
+  core::graph::decompose(*parts, [&](const core::OpEntry& op, const core::Device&) { return keeps(op.record->name); });
+  return Graph(std::shared_ptr<const core::graph::Graph>(std::move(parts)));
+}
+
+}  // namespace backplane

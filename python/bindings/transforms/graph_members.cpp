@@ -1,5 +1,6 @@
 #include "bindings/transforms/graph_members.hpp"
 
+#include "backplane/graph_decompose.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/user_line.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
@@ -31,6 +32,10 @@ py::list nodes_of(const Graph& graph) {
   py::list nodes;
   for (size_t i = 0; i < graph.size(); ++i) nodes.append(graph.node(i));
   return nodes;
+}
+
+Graph decomposed(const Graph& graph, const std::set<std::string>& kept) {
+  return decompose_graph(graph, [&](std::string_view op_name) { return kept.contains(std::string(op_name)); });
 }
 
 Graph edited(const Graph& graph, const py::function& visit) {

@@ -4,6 +4,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <set>
+#include <string>
+
 #include "backplane/graph.hpp"
 
 namespace backplane::python {
@@ -16,6 +19,15 @@ inline constexpr const char* kEditDoc =
     "edit($self, visit)\n--\n\n"
     "The graph with other calls in the place of some nodes. visit(node, *tensors) is called for each, with the tensors "
     "that it reads; what it returns, a tensor or a list of them, stands in place of its results; None leaves it.";
+
+// The graph with each node whose op is not among `kept`, by full names, replaced by the calls of its decomposition.
+Graph decomposed(const Graph& graph, const std::set<std::string>& kept);
+
+inline constexpr const char* kDecomposeDoc =
+    "decompose($self, kept)\n--\n\n"
+    "The graph with each node whose op is not among kept (full names, as \"bp::softmax\") replaced by the calls of its "
+    "op's decomposition, and these likewise. Nodes without a decomposition stay, and so do nodes that draw random "
+    "numbers, take a function, or have dynamic sizes.";
 
 pybind11::list nodes_of(const Graph& graph);
 

@@ -130,6 +130,10 @@ py::object edit(const GraphObject& self, const py::function& visit) {
   return py::cast(GraphObject{self.call->with_graph(edited(self.call->graph(), visit))});
 }
 
+py::object decompose(const GraphObject& self, const std::set<std::string>& kept) {
+  return py::cast(GraphObject{self.call->with_graph(decomposed(self.call->graph(), kept))});
+}
+
 }  // namespace
 
 PyObject* make_graph_function(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -196,7 +200,9 @@ void bind_graph(py::module_& module) {
       .def("dot", &dot_of, py::arg("color") = "backend", kDotDoc.text)
       .def("costs", &costs_of, kCostsDoc.text)
       // Python: Graph.edit(self, visit: Callable[..., Tensor | Sequence[Tensor] | None]) -> Graph
-      .def("edit", &edit, py::arg("visit"), kEditDoc);
+      .def("edit", &edit, py::arg("visit"), kEditDoc)
+      // Python: Graph.decompose(self, kept: set[str]) -> Graph
+      .def("decompose", &decompose, py::arg("kept"), kDecomposeDoc);
   bind_reading(graph_class, [](const GraphObject& g) -> const Graph& { return g.call->graph(); });
 }
 

@@ -154,7 +154,14 @@ void bind_model_file(py::module_& module) {
           [](const Model& m, const py::function& visit) {
             return Model{edited(m.graph, visit), m.source};
           },
-          py::arg("visit"), kEditDoc);
+          py::arg("visit"), kEditDoc)
+      // Python: Model.decompose(self, kept: set[str]) -> Model
+      .def(
+          "decompose",
+          [](const Model& m, const std::set<std::string>& kept) {
+            return Model{decomposed(m.graph, kept), m.source};
+          },
+          py::arg("kept"), kDecomposeDoc);
   bind_reading(model, [](const Model& m) -> const Graph& { return m.graph; });
   module.def("load_model", &load_model, py::arg("path"), py::arg("device") = py::none());
   module.def("parse_model", &parse_model, py::arg("text"), py::arg("constants"), py::arg("device") = py::none());
