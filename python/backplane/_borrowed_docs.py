@@ -86,7 +86,7 @@ DOCS = dict(line.split(": ", 1) for line in _TEXT.strip().splitlines())
 
 def documented(name, function):
     """The function, with its text and annotations if it has none yet."""
-    if hasattr(function, "__code__"):
+    if hasattr(function, "__code__") and not hasattr(function, "__wrapped__"):  # a wrapper has those of what it wraps
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)]
         function.__annotations__ = {**dict.fromkeys((*names, "return"), "Any"), **function.__annotations__}

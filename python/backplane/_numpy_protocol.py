@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 # Whose name ours means something else by, or that answer with NumPy's dtypes.
-_NUMPYS_ALONE = ("can_cast", "result_type", "select")
+_NUMPYS_ALONE = ("can_cast", "result_type", "save", "select")
 _OF_ANYTHING = ("broadcast_arrays",)  # also of None and texts, as Matplotlib calls it, which no tensor holds
 _PYTORCHS = ("reciprocal",)  # which of integers is an integer in NumPy
 _CHANGING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")

@@ -203,6 +203,10 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
         return _load_folder(os.fsdecode(name), device, lazy)
     with open(name, "rb") as file:
         begin = file.read(16)
+        size = os.fstat(file.fileno()).st_size
+    # The length of the header comes first in a safetensors file, and may look like any other format's first bytes.
+    if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
+        return _load_safetensors(name, device, lazy)
     if begin.startswith(b"\x93NUMPY"):
         return _load_numpy(name, device)
     if begin.startswith(b"PK\x03\x04"):

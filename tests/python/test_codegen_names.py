@@ -40,7 +40,7 @@ def entries(names, of):
 def taken(folder, names, of):
     """Those names that codegen takes; it refuses the others by their lines."""
     while (done := codegen(folder, entries(names, of))).returncode:
-        refused = {(int(line) - 3) // LINES for line in re.findall(r"ops\.yaml:(\d+)", done.stderr)}
+        refused = {(int(line) - 3) // LINES for line in re.findall(r"ops\.yaml:(\d+):\d+: error", done.stderr)}
         assert refused, done.stderr
         names = [name for i, name in enumerate(names) if i not in refused]
     return names

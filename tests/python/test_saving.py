@@ -187,3 +187,15 @@ def test_checkpoints(tmp_path):
         assert model.weight.tolist() == [[1, 1], [1, 1]] and manager.restore()["note"] == "x"
     with pytest.raises(FileNotFoundError, match="no checkpoint of step 9"):
         manager.restore(9)
+
+
+def test_a_header_of_any_length_is_read(tmp_path):
+    """The length comes first in the file, and may look like the first bytes of a pickle, of JSON or of an archive."""
+    path = tmp_path / "state.safetensors"
+    seen = set()
+    for extra in range(0, 700, 8):
+        bp.save({"w": bp.ones(2), "text": "x" * extra}, path)
+        seen.add(path.read_bytes()[:2])
+        found = bp.load(path)
+        assert found["w"].tolist() == [1, 1] and len(found["text"]) == extra
+    assert b"\x80\x02" in seen

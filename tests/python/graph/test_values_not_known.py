@@ -81,5 +81,5 @@ def test_backward_inside_says_what_to_write():
 
 @pytest.mark.parametrize("make", [lambda: bp.compile(lambda x: x, mode="fast"), lambda: bp.compile(mode="fast")(lambda x: x)], ids=["call", "decorator"])
 def test_an_unknown_option_of_compile_is_named_with_those_that_there_are(make):
-    with pytest.raises(TypeError, match="compile: found an option 'mode', expected dynamic, donate, fullgraph or memory_budget"):
+    with pytest.raises(TypeError, match="compile: found an option 'mode', expected dynamic, donate, fullgraph, memory_budget or state"):
         make()
