@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import backplane as bp
@@ -55,6 +55,7 @@ class DataLoader:
     processes that make batches, each prefetch_factor ahead; they use fork unless multiprocessing_context says otherwise.
     collate_fn: makes a batch of a list of examples, default_collate unless given. device: where batches go.
 
+    The order does not depend on num_workers. Each worker has its own seed for backplane, random and NumPy.
     state_dict() gives the position within a pass, load_state_dict continues there: the same batches follow.
     Errors: ArgumentValueError for arguments that exclude each other. An error of a worker is raised here, with its traceback.
     """
@@ -100,14 +101,14 @@ class DataLoader:
         resumed, self._resumed = self._resumed, None
         source = self.generator if self.generator is not None else bp.default_generator
         if resumed is not None:
-            after = source.state
             source.state = resumed["generator"]
         begin = source.state
-        seed = int(bp.randint(0, 2**62, (), dtype=bp.int64, generator=source)) if self.num_workers else 0
+        # The workers' seed is drawn without workers too: the order is then the same.
+        seed = int(bp.randint(0, 2**62, (), dtype=bp.int64, generator=source))
         numbers = self._numbers()
-        if resumed is not None:
+        if resumed is not None and "after" in resumed:
             numbers = iter(list(numbers)) if not self._is_stream else numbers
-            source.state = resumed.get("after", after)
+            source.state = resumed["after"]
         skipped = resumed["batches"] if resumed is not None else 0
         self._position = {"generator": begin, "batches": skipped}
         batches = self._by_workers(numbers, seed, skipped) if self.num_workers else self._here(numbers, skipped)
@@ -192,15 +193,39 @@ class DataLoader:
     # ---- position ---------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The position: how many batches of the pass were given, and the random state from which its order was drawn."""
+        """The position: how many batches of the pass were given, and the random state from which its order was drawn.
+
+        It fits loaders of the same dataset and batches, with any number of workers. That of a stream needs the same number.
+        """
+        if self._resumed is not None:
+            return dict(self._resumed)
         source = self.generator if self.generator is not None else bp.default_generator
-        position = self._resumed or self._position
-        if position is None:
-            return {"generator": source.state, "batches": 0}
-        return {**position, "after": position.get("after", source.state)}
+        if self._position is None:
+            return {"generator": source.state, "batches": 0, **self._kind()}
+        return {**self._position, "after": source.state, **self._kind()}
+
+    def _kind(self):
+        """What has to be the same in a loader that continues a pass of this one."""
+        if self._is_stream:
+            return {"num_workers": self.num_workers, "batch_size": self.batch_size}
+        length = len(self.dataset) if hasattr(self.dataset, "__len__") else None
+        order = self.sampler if self.sampler is not None else self.batch_sampler
+        size = getattr(self.batch_sampler, "batch_size", None)
+        return {"length of the dataset": length, "batch_size": size, "sampler": type(order).__name__}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """The next pass continues at this position; passes behind it draw from the random state that was kept beside it."""
+        """The next pass continues at this position; passes behind it draw from the random state that was kept beside it.
+
+        Errors: ArgumentValueError for the position of a loader with other batches: of another length, batch_size or sampler.
+        """
+        if not isinstance(state_dict, Mapping) or not {"generator", "batches"} <= set(state_dict):
+            raise bp.ArgumentValueError("DataLoader.load_state_dict: argument state_dict: expected what state_dict of a loader gave")
+        for name, own in self._kind().items():
+            if name in state_dict and state_dict[name] != own:
+                raise bp.ArgumentValueError(
+                    f"DataLoader.load_state_dict: found the position of a loader whose {name} is {state_dict[name]}, and here it is {own}; "
+                    "make the loader as it was when the position was kept"
+                )
         self._resumed = dict(state_dict)
 
 

@@ -50,12 +50,11 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         n, count = len(self.data_source), self.num_samples
         if self.replacement:
-            yield from bp.randint(0, n, (count,), dtype=bp.int64, **drawn(self.generator)).tolist()
-            return
-        while count > 0:
-            order = bp.permutation(n, **drawn(self.generator)).tolist()
-            yield from order[:count]
-            count -= n
+            return iter(bp.randint(0, n, (count,), dtype=bp.int64, **drawn(self.generator)).tolist())
+        order: list[int] = []
+        while n and len(order) < count:
+            order += bp.permutation(n, **drawn(self.generator)).tolist()
+        return iter(order[:count])
 
     def __len__(self) -> int:
         return self.num_samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue as queues
+import sys
 import traceback
 from collections import namedtuple
 from multiprocessing import resource_tracker, shared_memory
@@ -86,14 +87,22 @@ def unpacked(name, batch):
         block.unlink()
 
 
+def _seed(seed):
+    """Own random numbers for this process, of each library that the program uses."""
+    import random
+
+    random.seed(seed)
+    bp.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(numpy.random.SeedSequence(seed).generate_state(4))
+
+
 def _run(worker, count, seed, dataset, fetch, tasks, results, init):
     """A worker's life: (number, indices) in, (number, block, batch or failure) out; None ends it."""
     global _info
-    import random
-
     _info = WorkerInfo(worker, count, seed + worker, dataset)
-    random.seed(seed + worker)
-    bp.manual_seed(seed + worker)
+    _seed(seed + worker)
     failure, parent = None, os.getppid()
     try:
         if init is not None:

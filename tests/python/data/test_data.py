@@ -1,6 +1,7 @@
 """Datasets, samplers and the loader: every example once, in order or not, here or in workers, and again from a kept position."""
 
 import os
+import random
 
 import numpy as np
 import pytest
@@ -53,18 +54,67 @@ def test_batches_of_examples(workers):
         assert not [name for name in os.listdir("/dev/shm") if name.startswith("psm_")]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_position_is_resumed(workers):
-    dataset = data.TensorDataset(X, Y)
-    loader = data.DataLoader(dataset, batch_size=3, shuffle=True, generator=bp.Generator(3), num_workers=workers)
+def shuffled(seed, workers=0, rows=10, **options):
+    return data.DataLoader(data.TensorDataset(X[:rows], Y[:rows]), **{"batch_size": 3, "shuffle": True, **options}, generator=bp.Generator(seed), num_workers=workers)
+
+
+@pytest.mark.parametrize(("workers", "then"), [(0, 0), (2, 2), (0, 2), (2, 0)])
+def test_a_position_is_resumed(workers, then):
+    loader = shuffled(3, workers)
     batches = iter(loader)
     for _ in range(2):
         next(batches)
     state = loader.state_dict()
     rest, following = numbers(batches), numbers(loader)
-    again = data.DataLoader(dataset, batch_size=3, shuffle=True, generator=bp.Generator(99), num_workers=workers)
+    again = shuffled(99, then)
     again.load_state_dict(state)
+    assert again.state_dict() == state
     assert numbers(again) == rest and numbers(again) == following
+
+
+def test_a_position_between_passes_is_resumed():
+    loader = shuffled(3)
+    numbers(loader)
+    state = loader.state_dict()
+    again = shuffled(99)
+    again.load_state_dict(state)
+    assert [numbers(again), numbers(again)] == [numbers(loader), numbers(loader)]
+
+
+def test_an_order_is_drawn_when_its_pass_begins():
+    bp.manual_seed(5)
+    expected = list(data.RandomSampler(range(3), num_samples=9))
+    bp.manual_seed(5)
+    found = []
+    for i in data.RandomSampler(range(3), num_samples=9):
+        found.append(i)
+        bp.normal(4)
+    assert found == expected
+
+
+def test_positions_of_other_loaders_are_refused():
+    state = shuffled(3).state_dict()
+    for options in ({"rows": 9}, {"batch_size": 2}, {"shuffle": False}):
+        with pytest.raises(bp.ArgumentValueError, match="make the loader as it was"):
+            shuffled(3, **options).load_state_dict(state)
+    with pytest.raises(bp.ArgumentValueError, match="num_workers is 0"):
+        data.DataLoader(Stream(), num_workers=2).load_state_dict(data.DataLoader(Stream()).state_dict())
+    with pytest.raises(bp.ArgumentValueError, match="expected what state_dict"):
+        shuffled(3).load_state_dict({})
+
+
+class Draws(Numbers):
+    def __getitem__(self, i):
+        return int(np.random.randint(1 << 30)), random.getrandbits(30), int(bp.randint(0, 1 << 30, ()))
+
+
+def test_workers_draw_different_numbers_and_the_same_again():
+    passes = []
+    for _ in range(2):
+        loader = data.DataLoader(Draws(), batch_size=None, num_workers=2, generator=bp.Generator(1), collate_fn=list)
+        passes.append(list(loader))
+    assert passes[0] == passes[1]
+    assert all(len(set(column)) == 7 for column in zip(*passes[0]))
 
 
 def test_parts_and_sums_of_datasets():
