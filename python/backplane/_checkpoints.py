@@ -13,13 +13,15 @@ from backplane import Tensor
 __all__ = ["CheckpointManager"]
 
 _NAME = "step-{:010d}.safetensors"
+_NUMBER = "backplane.checkpoint"
 
 
 class CheckpointManager:
     """Checkpoints of a run in a folder: one file per step, each whole or absent, whatever ends the process.
 
     max_to_keep: how many of the newest stay; None: all. best_fn: gives a number of the metrics of a save; the keep_best with the
-    best numbers stay too. best_mode: "min" or "max". asynchronous: save copies the tensors and returns, a thread writes.
+    best numbers stay too. The newest is that which was saved last: after restore(20), save(21) is newer than a step 30 of the run that
+    was left, so nothing that was just saved is removed. best_mode: "min" or "max". asynchronous: save copies the tensors and returns, a thread writes.
 
     Example:
         >>> manager = bp.CheckpointManager("run", max_to_keep=2)
@@ -52,9 +54,22 @@ class CheckpointManager:
         return sorted(int(name[5:-12]) for name in names if name.startswith("step-") and name.endswith(".safetensors") and name[5:-12].isdigit())
 
     def latest_step(self) -> int | None:
-        """The step of the newest checkpoint; None where there is none."""
-        steps = self.all_steps()
+        """The step of the newest checkpoint, that which was saved last; None where there is none."""
+        steps = self._by_age()
         return steps[-1] if steps else None
+
+    def _by_age(self):
+        """The steps in the order in which they were saved."""
+        return sorted(self.all_steps(), key=lambda step: (self._number_of(step), step))
+
+    def _number_of(self, step):
+        """The how-manieth save of the folder a checkpoint is: a run that goes back to an old step saves smaller steps later."""
+        from ._safetensors import Tensors
+
+        try:
+            return int(Tensors(self._path(step)).metadata.get(_NUMBER, -1))
+        except (bp.ArgumentValueError, ValueError):  # a damaged file
+            return -1
 
     def metrics(self, step: int) -> dict[str, Any]:
         """What save was given as metrics at a step."""
@@ -73,9 +88,18 @@ class CheckpointManager:
         return sorted((step for step, found in numbers.items() if found), key=lambda step: (sign * self.best_fn(numbers[step]), -step))
 
     def save(self, step: int, state: Any, metrics: Mapping[str, Any] | None = None) -> None:
-        """Writes a checkpoint: containers as bp.save takes them, with modules, optimisers and schedulers among them."""
+        """Writes a checkpoint: containers as bp.save takes them, with modules, optimisers and schedulers among them.
+
+        It is the newest from then on, whatever its step, and takes the place of one of the same step.
+        """
+        if int(step) < 0:
+            raise bp.ArgumentValueError(f"CheckpointManager.save: argument step: found {step}, expected at least 0")
         self.wait_until_finished()
-        content = {"step": int(step), "metrics": {name: _number(value) for name, value in (metrics or {}).items()}, "state": _states(state)}
+        try:
+            state = _states(state)
+        except RecursionError:
+            raise bp.ArgumentValueError("CheckpointManager.save: argument state: found a container that contains itself, or a too deep one, expected a tree") from None
+        content = {"step": int(step), "metrics": {name: _number(value) for name, value in (metrics or {}).items()}, "state": state}
         if not self.asynchronous:
             self._write(step, content)
             return
@@ -84,10 +108,11 @@ class CheckpointManager:
         self._thread.start()
 
     def _write(self, step, content):
-        bp.save(content, self._path(step))
+        number = 1 + max(map(self._number_of, self.all_steps()), default=-1)
+        bp.save(content, self._path(step), metadata={_NUMBER: str(number)})
         if self.max_to_keep is None:
             return
-        kept = set(self.all_steps()[-self.max_to_keep :]) | set(self._ranked()[: self.keep_best])
+        kept = set(self._by_age()[-self.max_to_keep :]) | set(self._ranked()[: self.keep_best])
         for old in self.all_steps():
             if old not in kept:
                 os.unlink(self._path(old))

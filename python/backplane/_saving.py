@@ -30,7 +30,10 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
     metadata: strings by name for the file. max_shard_size: bytes above which the tensors go into several files, with an index
         of Hugging Face's form beside them.
     The arguments may come in the other order, as in NumPy.
-    Errors: ArgumentTypeError for a value that none of these is, with its place; OSError.
+    What is saved is a tree: a tensor in two places comes back as two tensors, an OrderedDict as a dict, a named tuple as a tuple.
+    A save replaces what an earlier save to the same path wrote, in one file or in several.
+    Errors: ArgumentTypeError for a value that none of these is, with its place; ArgumentValueError for a container that contains
+        itself; OSError.
 
     Example:
         >>> bp.save({"w": bp.ones(2), "step": 3}, "state.safetensors")
@@ -48,21 +51,25 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
         return
     import json
 
-    from . import _safetensors
-
     tensors, tree = {}, None
     if not (isinstance(obj, dict) and obj and all(isinstance(k, str) and isinstance(v, _core.Tensor) for k, v in obj.items())):
-        tree = _described(obj, (), tensors)
+        try:
+            tree = _described(obj, (), tensors)
+        except RecursionError:
+            raise _core.ArgumentValueError("save: argument obj: found a container that contains itself, or a too deep one, expected a tree") from None
     else:
         tensors = {name: _plain(x, name) for name, x in obj.items()}
     if "__metadata__" in tensors:
         raise _core.ArgumentValueError("save: found a tensor of the name '__metadata__', which safetensors files use themselves")
     notes = {str(name): str(value) for name, value in (metadata or {}).items()}
     notes |= {} if tree is None else {TREE_KEY: json.dumps(tree, separators=(",", ":"))}
+    from . import _safetensors, _shards
+
     if max_shard_size is not None and sum(x.nbytes for x in tensors.values()) > max_shard_size:
-        _save_shards(tensors, path, notes, max_shard_size)
+        _shards.write(os.fspath(path), tensors, notes, max_shard_size)
     else:
         _safetensors.write(path, tensors, notes)
+        _shards.remove(os.fspath(path))
 
 
 def _state_of(x):
@@ -71,7 +78,7 @@ def _state_of(x):
 
 def _plain(x, place):
     if not _core.has_values(x) or _core.transforms_of(x):
-        raise _core.ArgumentValueError(f"save: {place}: found a tensor of a trace or a transform, expected one with values")
+        raise _core.ArgumentValueError(f"save: {place or 'argument obj'}: found a tensor of a trace or a transform, expected one with values")
     return x.detach()
 
 
@@ -108,7 +115,7 @@ def _described(x, path, tensors):
 def _described_key(key, place):
     if type(key) in (bool, int, float, str) or key is None:
         return key
-    raise _core.ArgumentTypeError(f"save: {place}: found the key {key!r}, expected strings and numbers as keys")
+    raise _core.ArgumentTypeError(f"save: {place or 'argument obj'}: found the key {key!r}, expected strings and numbers as keys")
 
 
 def _built(x, tensors):
@@ -159,36 +166,12 @@ def _array(x, place):
     return found
 
 
-def _save_shards(tensors, path, notes, most):
-    """NAME-00001-of-00003.safetensors and so on, then NAME.safetensors.index.json."""
-    import json
-
-    from . import _safetensors
-
-    base = os.fspath(path).removesuffix(".safetensors")
-    shards, size = [{}], 0
-    for name, x in tensors.items():
-        if shards[-1] and size + x.nbytes > most:
-            shards.append({})
-            size = 0
-        shards[-1][name] = x
-        size += x.nbytes
-    places = {}
-    for i, shard in enumerate(shards):
-        file = f"{base}-{i + 1:05d}-of-{len(shards):05d}.safetensors"
-        _safetensors.write(file, shard, notes if i == 0 else {})
-        places.update({name: os.path.basename(file) for name in shard})
-    index = {"metadata": {"total_size": sum(x.nbytes for x in tensors.values())}, "weight_map": places}
-    with _safetensors.replaced(f"{base}.safetensors.index.json") as file:
-        file.write(json.dumps(index, indent=1).encode())
-
-
 def load(path: str | os.PathLike[str], device: Device | str | None = None, *, lazy: bool = False) -> Any:
     """What is in a file: a model that export wrote, or tensors in containers that save, safetensors, NumPy or PyTorch wrote.
 
     The content decides about the format, not the name. A model is a callable that takes a tensor per input, by position or name, and
     gives a tuple of tensors. A safetensors file gives what save was given, or a dict of tensors; likewise a Hugging Face index
-    (NAME.safetensors.index.json) with its shards, or the folder that contains one. .npy gives a tensor, .npz a dict. A .pt file of
+    (NAME.safetensors.index.json) with its shards, the name that save was given with max_shard_size, or the folder that contains one. .npy gives a tensor, .npz a dict. A .pt file of
     torch.save gives its containers and tensors; nothing in it is executed.
     device: where tensors go, and a model runs, in place of the devices on which it was traced.
     lazy: a mapping that reads each tensor of a safetensors file or an index when it is asked for.
@@ -201,6 +184,13 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
     device = _core.Device(device) if isinstance(device, str) else device
     if os.path.isdir(name):
         return _load_folder(os.fsdecode(name), device, lazy)
+    if not os.path.exists(name):
+        from ._shards import index_of
+
+        index = index_of(os.fsdecode(name))
+        if not os.path.exists(index):
+            raise FileNotFoundError(f"load: {os.fsdecode(name)}: no such file, and no index {os.path.basename(index)} beside it")
+        name = index
     with open(name, "rb") as file:
         begin = file.read(16)
         size = os.fstat(file.fileno()).st_size
@@ -212,7 +202,10 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
     if begin.startswith(b"PK\x03\x04"):
         return _load_archive(os.fsdecode(name), device)
     if begin.lstrip().startswith(b"{"):
-        return _load_index(os.fsdecode(name), device, lazy)
+        from . import _shards
+
+        tensors, metadata = _shards.read(os.fsdecode(name), device)
+        return tensors if lazy else _contents(tensors, metadata)
     if begin.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
         raise _core.ArgumentValueError(
             f"load: {os.fspath(path)} is a pickle, which can run code when it is read. Fix: write it again with backplane.save, or, of PyTorch, with torch.save"
@@ -273,38 +266,3 @@ def _load_folder(folder, device, lazy):
     for found in [n for n in names if n.endswith(".safetensors.index.json")] + [n for n in names if n.endswith(".safetensors")]:
         return load(os.path.join(folder, found), device, lazy=lazy)
     raise FileNotFoundError(f"load: {folder} contains no safetensors file and no index of some")
-
-
-def _load_index(name, device, lazy):
-    """The tensors of several files, of an index of Hugging Face's form."""
-    import collections
-    import json
-
-    from . import _safetensors
-
-    try:
-        with open(name, encoding="utf-8") as file:
-            places = json.load(file)["weight_map"]
-        if any(os.path.basename(place) != place for place in places.values()):
-            raise ValueError("a shard in another folder")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _core.ArgumentValueError(f"load: {name}: found {error}, expected an index of safetensors files with a weight_map") from None
-    folder = os.path.dirname(name)
-    shards = {place: _safetensors.Tensors(os.path.join(folder, place), device) for place in dict.fromkeys(places.values())}
-    missing = [key for key, place in places.items() if key not in shards[place]]
-    if missing:
-        raise _core.ArgumentValueError(f"load: {name}: {missing[0]} is not in {places[missing[0]]}, as the index says")
-    notes = next((shard.metadata for shard in shards.values() if TREE_KEY in shard.metadata), {})
-    views = collections.ChainMap(*[_Some(shard, [key for key, own in places.items() if own == place]) for place, shard in shards.items()])
-    return views if lazy else _contents(views, notes) if notes else {key: shards[place][key] for key, place in places.items()}
-
-
-class _Some(dict):
-    """Some tensors of a file, read when they are asked for."""
-
-    def __init__(self, tensors, names):
-        super().__init__(dict.fromkeys(names))
-        self.tensors = tensors
-
-    def __getitem__(self, name):
-        return self.tensors[name]

@@ -83,6 +83,75 @@ def test_shards_and_their_index(tmp_path):
         bp.load(tmp_path / names[-1])
 
 
+def values(path):
+    return {name: x.tolist()[0] for name, x in bp.load(path).items()}
+
+
+@pytest.mark.parametrize("name", ["m.safetensors", "m"])
+def test_a_save_replaces_the_other_form(tmp_path, name):
+    path = tmp_path / name
+    for number, most in enumerate([None, 16, 32, None, 16, 16, 16]):
+        bp.save({f"k{i}": bp.ones(4) * number for i in range(4)}, path, max_shard_size=most)
+        for way in (path, tmp_path if name != "m" or most else path):
+            assert values(way) == {f"k{i}": number for i in range(4)}
+        assert len(list(tmp_path.iterdir())) == (1 if most is None else 1 + 64 // most)
+    with pytest.raises(FileNotFoundError, match=r"no such file, and no index other\.safetensors\.index\.json"):
+        bp.load(tmp_path / "other")
+
+
+def test_an_unsharded_save_leaves_the_shards_of_another_name(tmp_path):
+    state = {f"k{i}": bp.ones(4) for i in range(4)}
+    bp.save(state, tmp_path / "m.safetensors", max_shard_size=16)
+    bp.save({"k0": bp.zeros(1)}, tmp_path / "m")
+    same(bp.load(tmp_path / "m.safetensors"), state)
+
+
+def test_an_interrupted_save_in_shards_leaves_the_old_values(tmp_path, monkeypatch):
+    replace = os.replace
+    for start, stops in {"nothing": [2], "one file": [4], "shards": [0, 2, 4, 5]}.items():
+        for stop in stops:
+            folder = tmp_path / f"{start}{stop}"
+            folder.mkdir()
+            state = {f"k{i}": bp.zeros(4) for i in range(4)}
+            if start != "nothing":
+                bp.save(state, folder / "m.safetensors", max_shard_size=16 if start == "shards" else None)
+            before = sorted(folder.iterdir())
+            left = [stop]
+
+            def interrupted(old, new):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KeyboardInterrupt
+                replace(old, new)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", interrupted)
+                try:
+                    bp.save({name: x + 1 for name, x in state.items()}, folder / "m.safetensors", max_shard_size=16)
+                except KeyboardInterrupt:
+                    assert stop < 5 and sorted(folder.iterdir()) == before
+                    assert not before or values(folder / "m.safetensors") == dict.fromkeys(state, 0)
+                else:
+                    assert stop == 5 and values(folder / "m.safetensors") == dict.fromkeys(state, 1)
+
+
+def test_what_is_not_a_tree_is_refused(tmp_path):
+    inside = [bp.ones(1)]
+    inside.append({"again": inside})
+    with pytest.raises(bp.ArgumentValueError, match="save: argument obj: found a container that contains itself"):
+        bp.save({"x": inside}, tmp_path / "x")
+    with pytest.raises(bp.ArgumentTypeError, match=r"save: argument obj: found the key \(1, 2\)"):
+        bp.save({(1, 2): 3}, tmp_path / "x")
+    manager = bp.CheckpointManager(tmp_path / "run")
+    with pytest.raises(bp.ArgumentValueError, match="contains itself"):
+        manager.save(0, inside)
+    shared = bp.ones(1)
+    bp.save([shared, shared], tmp_path / "x")
+    one, other = bp.load(tmp_path / "x")
+    one[...] = 2.0
+    assert other.tolist() == [1]
+
+
 def test_files_of_numpy(tmp_path):
     bp.save(bp.ones((2, 3)), tmp_path / "x.npy")
     assert np.load(tmp_path / "x.npy").tolist() == [[1] * 3] * 2
@@ -199,3 +268,19 @@ def test_a_header_of_any_length_is_read(tmp_path):
         found = bp.load(path)
         assert found["w"].tolist() == [1, 1] and len(found["text"]) == extra
     assert b"\x80\x02" in seen
+
+
+def test_the_newest_checkpoint_is_the_one_saved_last(tmp_path):
+    manager = bp.CheckpointManager(tmp_path, max_to_keep=2)
+
+    def saved(step):
+        manager.save(step, {"w": bp.ones(1) * step})
+        for one in (manager, bp.CheckpointManager(tmp_path)):
+            assert one.latest_step() == step and one.restore()["w"].item() == step
+        return manager.all_steps()
+
+    assert [saved(step) for step in (10, 20, 30)] == [[10], [10, 20], [20, 30]]
+    manager.restore(20)
+    assert [saved(step) for step in (21, 25, 15, 25)] == [[21, 30], [21, 25], [15, 25], [15, 25]]
+    with pytest.raises(bp.ArgumentValueError, match="argument step: found -1"):
+        manager.save(-1, {})
