@@ -68,3 +68,39 @@ def test_divergences_are_means_of_differences(p, q):
     p, q = eval(p, vars(dist)), eval(q, vars(dist))
     x = p.sample((100000,), generator=bp.Generator(3))
     assert abs((p.log_prob(x) - q.log_prob(x)).mean().item() - dist.kl_divergence(p, q).item()) < 0.02
+
+
+@pytest.mark.parametrize("made", [
+    "Normal(0, -1)", "Normal(math.nan, 1)", "Normal(0, math.nan)", "HalfNormal(0)", "Exponential(-1.0)", "Uniform(1, 1)", "Bernoulli(2.0)", "Bernoulli(-0.1)",
+    "Bernoulli(logits=math.nan)", "Categorical([-0.5, 1.0])", "Categorical([0.0, 0.0])", "Categorical(logits=[math.nan, 0.0])", "Categorical([math.inf, 1.0])",
+    "Geometric(-1.0)", "Geometric(0.0)", "Geometric(1.5)", "MultivariateNormal([0, 0], scale_tril=bp.ones((2, 2)))",
+    "MultivariateNormal([0, 0], scale_tril=-bp.eye(2))", "MultivariateNormal([0, 0], bp.asarray([[2.0, 1.0], [0.0, 2.0]]))",
+])  # fmt: skip
+def test_parameters_of_no_distribution_are_refused(made):
+    name = made.split("(")[0]
+    with pytest.raises(bp.ArgumentValueError, match=f"{name}: argument [a-z_]+: found .*, expected"):
+        eval(made, {**vars(dist), "math": math, "bp": bp})
+
+
+OUTSIDE = [("Normal(0, 1)", [math.nan]), ("Cauchy(0, 1)", [math.nan]), ("LogNormal(0, 1)", [-1.0, 0.0]), ("HalfNormal(1)", [-1.0]), ("Exponential(1)", [-1.0]),
+           ("Uniform(0, 1)", [-0.1, 1.1]), ("Bernoulli(0.3)", [-1.0, 0.5, 2.0]), ("Bernoulli(logits=0.3)", [-1.0]), ("Geometric(0.3)", [-1.0, 0.5]),
+           ("Categorical([0.2, 0.3, 0.5])", [-1.0, 3.0, 0.5, math.nan])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "values"), OUTSIDE)
+def test_values_outside_of_the_support_are_refused(made, values):
+    one = eval(made, vars(dist))
+    for value in values:
+        with pytest.raises(bp.ArgumentValueError, match=r"log_prob: argument value: found [-\d.na]+, expected"):
+            one.log_prob(bp.asarray(value))
+        with pytest.raises(bp.ArgumentValueError, match="log_prob"):
+            one.log_prob(value)
+    # Where a value cannot be read its probability is 0.
+    assert bp.vmap(one.log_prob)(bp.asarray(values)).tolist() == [-math.inf] * len(values)
+
+
+def test_the_ends_of_a_support():
+    assert dist.Uniform(0, 1).log_prob(1.0).item() == -math.inf and dist.Uniform(0, 1).log_prob(0.0).item() == 0
+    assert dist.Geometric(1.0).log_prob(0).item() == 0 and dist.Geometric(1.0).log_prob(1).item() == -math.inf
+    assert dist.Bernoulli(1.0).log_prob(True).item() == 0 and dist.Categorical([1.0, 0.0]).log_prob(1).item() == -math.inf
+    assert dist.Categorical([0.2, 0.8]).log_prob(bp.asarray([True, False])).shape == (2,)

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import HALF_LOG_2PI, Distribution, normal, open_uniform, positive, tensors, uniform
+from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, open_uniform, require, tensors, uniform
 
 __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "MultivariateNormal", "Normal", "Uniform"]
 
@@ -20,7 +20,8 @@ class _LocScale(Distribution):
 
     def __init__(self, loc: Any, scale: Any) -> None:
         self.loc, self.scale = tensors(type(self).__name__, loc=loc, scale=scale)
-        positive(type(self).__name__, "scale", self.scale)
+        require(type(self).__name__, "loc", self.loc, is_number(self.loc), "numbers")
+        require(type(self).__name__, "scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.loc.shape)
 
     def _standard(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
@@ -32,6 +33,10 @@ class _LocScale(Distribution):
     def _z(self, value: Any) -> Tensor:
         return (value - self.loc) / self.scale
 
+    def _real(self, value: Any, found: Tensor) -> Tensor:
+        x = self._number(value, self.loc)
+        return self._supported(x, is_number(x), "numbers", found)
+
 
 class Normal(_LocScale):
     """The normal distribution of this mean (loc) and standard deviation (scale)."""
@@ -41,7 +46,7 @@ class Normal(_LocScale):
 
     def log_prob(self, value: Any) -> Tensor:
         z = self._z(value)
-        return -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI
+        return self._real(value, -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI)
 
     def cdf(self, value: Any) -> Tensor:
         return 0.5 * (1 + bp.erf(self._z(value) / math.sqrt(2)))
@@ -68,9 +73,10 @@ class LogNormal(_LocScale):
         return bp.exp(self.loc + self.scale * normal(self._shape(sample_shape), self.loc, generator))
 
     def log_prob(self, value: Any) -> Tensor:
-        log = bp.log(bp.asarray(value) if not isinstance(value, Tensor) else value)
+        x = self._number(value, self.loc)
+        log = bp.log(bp.where(x > 0, x, 1))
         z = self._z(log)
-        return -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI - log
+        return self._supported(x, x > 0, "positive numbers", -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI - log)
 
     def entropy(self) -> Tensor:
         return 0.5 + HALF_LOG_2PI + bp.log(self.scale) + self.loc
@@ -92,7 +98,7 @@ class Laplace(_LocScale):
         return -bp.sign(u) * bp.log1p(-bp.abs(u))
 
     def log_prob(self, value: Any) -> Tensor:
-        return -bp.abs(self._z(value)) - bp.log(2 * self.scale)
+        return self._real(value, -bp.abs(self._z(value)) - bp.log(2 * self.scale))
 
     def entropy(self) -> Tensor:
         return 1 + bp.log(2 * self.scale)
@@ -114,7 +120,7 @@ class Gumbel(_LocScale):
 
     def log_prob(self, value: Any) -> Tensor:
         z = self._z(value)
-        return -(z + bp.exp(-z)) - bp.log(self.scale)
+        return self._real(value, -(z + bp.exp(-z)) - bp.log(self.scale))
 
     def entropy(self) -> Tensor:
         return bp.log(self.scale) + (1 + 0.5772156649015329)
@@ -135,7 +141,7 @@ class Cauchy(_LocScale):
         return bp.tan(math.pi * (open_uniform(shape, self.loc, generator) - 0.5))
 
     def log_prob(self, value: Any) -> Tensor:
-        return -math.log(math.pi) - bp.log(self.scale) - bp.log1p(self._z(value) ** 2)
+        return self._real(value, -math.log(math.pi) - bp.log(self.scale) - bp.log1p(self._z(value) ** 2))
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + bp.log(self.scale)
@@ -156,16 +162,16 @@ class HalfNormal(Distribution):
 
     def __init__(self, scale: Any) -> None:
         (self.scale,) = tensors("HalfNormal", scale=scale)
-        positive("HalfNormal", "scale", self.scale)
+        require("HalfNormal", "scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.scale.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return self.scale * bp.abs(normal(self._shape(sample_shape), self.scale, generator))
 
     def log_prob(self, value: Any) -> Tensor:
-        z = value / self.scale
-        inside = -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI + math.log(2)
-        return bp.where(z >= 0, inside, -bp.inf)
+        x = self._number(value, self.scale)
+        z = x / self.scale
+        return self._supported(x, x >= 0, "numbers of at least 0", -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI + math.log(2))
 
     def entropy(self) -> Tensor:
         return 0.5 + HALF_LOG_2PI + bp.log(self.scale) - math.log(2)
@@ -186,15 +192,15 @@ class Exponential(Distribution):
 
     def __init__(self, rate: Any) -> None:
         (self.rate,) = tensors("Exponential", rate=rate)
-        positive("Exponential", "rate", self.rate)
+        require("Exponential", "rate", self.rate, self.rate > 0, "positive numbers")
         super().__init__(self.rate.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return -bp.log1p(-uniform(self._shape(sample_shape), self.rate, generator)) / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        x = value if isinstance(value, Tensor) else bp.asarray(value, dtype=self.rate.dtype)
-        return bp.where(x >= 0, bp.log(self.rate) - self.rate * x, -bp.inf)
+        x = self._number(value, self.rate)
+        return self._supported(x, x >= 0, "numbers of at least 0", bp.log(self.rate) - self.rate * x)
 
     def entropy(self) -> Tensor:
         return 1 - bp.log(self.rate)
@@ -215,15 +221,16 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any) -> None:
         self.low, self.high = tensors("Uniform", low=low, high=high)
-        positive("Uniform", "high - low", self.high - self.low)
+        require("Uniform", "high", self.high, self.low < self.high, "numbers above low")
         super().__init__(self.low.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return self.low + (self.high - self.low) * uniform(self._shape(sample_shape), self.low, generator)
 
     def log_prob(self, value: Any) -> Tensor:
-        x = value if isinstance(value, Tensor) else bp.asarray(value, dtype=self.low.dtype)
-        return bp.where((x >= self.low) & (x < self.high), -bp.log(self.high - self.low), -bp.inf)
+        x = self._number(value, self.low)
+        found = bp.where(x < self.high, -bp.log(self.high - self.low), -bp.inf)
+        return self._supported(x, (x >= self.low) & (x <= self.high), "numbers from low to high", found)
 
     def entropy(self) -> Tensor:
         return bp.log(self.high - self.low)
@@ -246,6 +253,13 @@ class MultivariateNormal(Distribution):
         given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(given) != 1:
             raise bp.ArgumentValueError("MultivariateNormal: expected one of covariance_matrix, precision_matrix and scale_tril")
+        for argument, x in {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}.items():
+            if x is not None:
+                require("MultivariateNormal", argument, x, bp.isclose(x, x.mT, atol=1e-6), "a symmetric matrix")
+        if scale_tril is not None:
+            require("MultivariateNormal", "scale_tril", scale_tril, bp.tril(scale_tril) == scale_tril, "a lower triangular matrix")
+            diagonal = bp.linalg.diagonal(scale_tril)
+            require("MultivariateNormal", "scale_tril", diagonal, diagonal > 0, "a positive diagonal")
         if precision_matrix is not None:
             covariance_matrix = bp.linalg.inv(precision_matrix)
         self.scale_tril = scale_tril if scale_tril is not None else bp.linalg.cholesky(covariance_matrix)
@@ -253,6 +267,7 @@ class MultivariateNormal(Distribution):
         if loc.ndim < 1 or loc.shape[-1] != self.scale_tril.shape[-1]:
             raise bp.ShapeError(f"MultivariateNormal: argument loc: found shape {tuple(loc.shape)} with matrices {tuple(self.scale_tril.shape)}")
         batch = bp.broadcast_shapes(loc.shape[:-1], self.scale_tril.shape[:-2])
+        require("MultivariateNormal", "loc", loc, is_number(loc), "numbers")
         self.loc = bp.broadcast_to(loc, (*batch, loc.shape[-1]))
         super().__init__(batch, (loc.shape[-1],))
 
@@ -268,10 +283,12 @@ class MultivariateNormal(Distribution):
         return bp.sum(bp.log(bp.linalg.diagonal(self.scale_tril)), axis=-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        n, difference = self.event_shape[0], value - self.loc
+        n, value = self.event_shape[0], self._number(value, self.loc)
+        difference = value - self.loc
         shape = bp.broadcast_shapes(difference.shape[:-1], self.scale_tril.shape[:-2])
         factor = bp.broadcast_to(self.scale_tril, (*shape, n, n))
         z = bp.linalg.solve_triangular(factor, bp.broadcast_to(difference, (*shape, n))[..., None], upper=False)[..., 0]
+        require("MultivariateNormal.log_prob", "value", value, is_number(value), "numbers")
         return -0.5 * bp.sum(z * z, axis=-1) - self._half_log_det() - n * HALF_LOG_2PI
 
     def entropy(self) -> Tensor:

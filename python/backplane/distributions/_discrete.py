@@ -7,7 +7,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, open_uniform, tensors, uniform
+from ._distribution import Distribution, is_number, open_uniform, require, tensors, uniform
 
 __all__ = ["Bernoulli", "Categorical", "Geometric"]
 
@@ -17,9 +17,22 @@ def _one(name, probs, logits):
         raise bp.ArgumentValueError(f"{name}: expected probs or logits, one of them")
 
 
-def _values(name, x, like):
+def _given(name, probs, logits, above=False):
+    """The parameter that was given, of probabilities that one draw can have; above: without 0."""
+    _one(name, probs, logits)
+    (x,) = tensors(name, x=probs if logits is None else logits)
+    if logits is not None:
+        require(name, "logits", x, is_number(x), "numbers")
+    elif above:
+        require(name, "probs", x, (x > 0) & (x <= 1), "probabilities above 0, up to 1")
+    else:
+        require(name, "probs", x, (x >= 0) & (x <= 1), "probabilities, from 0 to 1")
+    return x
+
+
+def _values(x, like):
     """Values as numbers of the dtype of the parameters."""
-    x = x if isinstance(x, Tensor) else bp.asarray(x)
+    x = x if isinstance(x, Tensor) else bp.asarray(x, device=like.device)
     return x.astype(like.dtype)
 
 
@@ -27,8 +40,7 @@ class Bernoulli(Distribution):
     """1 with probability probs, else 0; logits: log(probs / (1 - probs))."""
 
     def __init__(self, probs: Any = None, logits: Any = None) -> None:
-        _one("Bernoulli", probs, logits)
-        (given,) = tensors("Bernoulli", x=probs if logits is None else logits)
+        given = _given("Bernoulli", probs, logits)
         self._is_logits = logits is not None
         self._given = given
         super().__init__(given.shape)
@@ -46,10 +58,12 @@ class Bernoulli(Distribution):
         return (uniform(self._shape(sample_shape), p, generator) < p).astype(p.dtype)
 
     def log_prob(self, value: Any) -> Tensor:
-        x = _values("Bernoulli", value, self._given)
+        x = _values(value, self._given)
         if self._is_logits:
-            return x * self._given - bp.softplus(self._given)
-        return bp.xlogy(x, self._given) + bp.xlogy(1 - x, 1 - self._given)
+            found = x * self._given - bp.softplus(self._given)
+        else:
+            found = bp.xlogy(x, self._given) + bp.xlogy(1 - x, 1 - self._given)
+        return self._supported(x, (x == 0) | (x == 1), "0 or 1", found)
 
     def entropy(self) -> Tensor:
         p = self.probs
@@ -69,15 +83,18 @@ class Categorical(Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None) -> None:
         _one("Categorical", probs, logits)
+        argument = "probs" if logits is None else "logits"
         (given,) = tensors("Categorical", x=probs if logits is None else logits)
         if given.ndim < 1:
             raise bp.ShapeError("Categorical: found a parameter without axes, expected (*, n)")
         if logits is None:
+            require("Categorical", argument, given, given >= 0, "numbers of at least 0")
             self.probs = given / bp.sum(given, axis=-1, keepdims=True)
             self.logits = bp.log(self.probs)
         else:
             self.logits = bp.log_softmax(given, axis=-1)
             self.probs = bp.exp(self.logits)
+        require("Categorical", argument, given, is_number(self.probs), "finite numbers, of which one at least has a probability above 0")
         super().__init__(given.shape[:-1])
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -86,11 +103,15 @@ class Categorical(Distribution):
         return bp.argmax(logits + noise, axis=-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        x = value if isinstance(value, Tensor) else bp.asarray(value)
+        x = value if isinstance(value, Tensor) else bp.asarray(value, device=self.logits.device)
+        count = self.logits.shape[-1]
         shape = bp.broadcast_shapes(x.shape, self.batch_shape)
-        x = bp.broadcast_to(x, shape).astype(bp.int64)
-        logits = bp.broadcast_to(self.logits, (*shape, self.logits.shape[-1]))
-        return bp.take_along_axis(logits, x[..., None], axis=-1)[..., 0]
+        chosen = x.astype(bp.int64)
+        inside = (chosen == x) & (chosen >= 0) & (chosen < count)
+        chosen = bp.broadcast_to(bp.where(inside, chosen, 0), shape)
+        logits = bp.broadcast_to(self.logits, (*shape, count))
+        found = bp.take_along_axis(logits, chosen[..., None], axis=-1)[..., 0]
+        return self._supported(x, inside, f"integers from 0 to {count - 1}", found)
 
     def entropy(self) -> Tensor:
         return -bp.sum(bp.xlogy(self.probs, self.probs), axis=-1)
@@ -108,8 +129,7 @@ class Geometric(Distribution):
     """How often a draw fails before it succeeds with probability probs."""
 
     def __init__(self, probs: Any = None, logits: Any = None) -> None:
-        _one("Geometric", probs, logits)
-        (given,) = tensors("Geometric", x=probs if logits is None else logits)
+        given = _given("Geometric", probs, logits, above=True)
         self.probs = given if logits is None else bp.sigmoid(given)
         super().__init__(given.shape)
 
@@ -118,7 +138,9 @@ class Geometric(Distribution):
         return bp.floor(bp.log(open_uniform(self._shape(sample_shape), p, generator)) / bp.log1p(-p))
 
     def log_prob(self, value: Any) -> Tensor:
-        return _values("Geometric", value, self.probs) * bp.log1p(-self.probs) + bp.log(self.probs)
+        x = _values(value, self.probs)
+        misses = x * bp.where(x == 0, 0, bp.log1p(-self.probs))  # 0 also where probs is 1
+        return self._supported(x, (x >= 0) & (x == bp.floor(x)), "integers of at least 0", misses + bp.log(self.probs))
 
     def entropy(self) -> Tensor:
         p = self.probs

@@ -20,10 +20,19 @@ def tensors(name: str, **parameters: Any) -> list[Tensor]:
     return list(bp.broadcast_arrays(*found)) if len(found) > 1 else found
 
 
-def positive(name: str, argument: str, x: Tensor) -> None:
-    """Refuses values that are not positive, where they can be read."""
-    if bp._core.has_values(x) and not bp._core.transforms_of(x) and not bool((x.detach() > 0).all()):
-        raise bp.ArgumentValueError(f"{name}: argument {argument}: found a value that is not positive")
+def require(name: str, argument: str, x: Tensor, good: Tensor, expected: str) -> bool:
+    """Refuses values where `good` does not hold. False where they cannot be read: in a trace or a transform."""
+    if not bp._core.has_values(good) or bp._core.transforms_of(good):
+        return False
+    if not bool(good.all()):
+        bad = bp.broadcast_to(x.detach(), good.shape)[~good]
+        found = f"found {bad[0].item()}" if bp._core.has_values(bad) and not bp._core.transforms_of(bad) else "found others"
+        raise bp.ArgumentValueError(f"{name}: argument {argument}: {found}, expected {expected}")
+    return True
+
+
+def is_number(x: Tensor) -> Tensor:
+    return x == x  # noqa: PLR0124
 
 
 class Distribution:
@@ -31,6 +40,8 @@ class Distribution:
 
     sample(shape) draws without gradients, rsample(shape) with (has_rsample says whether that is possible); both take a generator.
     log_prob(value) broadcasts value with the batch.
+    Errors: ArgumentValueError for parameters that no distribution has, and for values outside of the support. Where they cannot be
+        read, in a trace or a transform, log_prob is -inf outside of the support.
     """
 
     has_rsample = False
@@ -41,6 +52,15 @@ class Distribution:
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
         given = (sample_shape,) if hasattr(sample_shape, "__index__") else tuple(sample_shape)
         return (*given, *self.batch_shape, *self.event_shape)
+
+    def _number(self, value: Any, like: Tensor) -> Tensor:
+        return value if isinstance(value, Tensor) else bp.asarray(value, dtype=like.dtype, device=like.device)
+
+    def _supported(self, value: Tensor, inside: Tensor, expected: str, found: Tensor) -> Tensor:
+        """The density `found` of values for which `inside` holds."""
+        if require(f"{type(self).__name__}.log_prob", "value", value, inside, expected):
+            return found
+        return bp.where(inside, found, -bp.inf)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: rsample is not defined; use sample, and log_prob for gradients")
