@@ -21,7 +21,8 @@ class CheckpointManager:
 
     max_to_keep: how many of the newest stay; None: all. best_fn: gives a number of the metrics of a save; the keep_best with the
     best numbers stay too. The newest is that which was saved last: after restore(20), save(21) is newer than a step 30 of the run that
-    was left, so nothing that was just saved is removed. best_mode: "min" or "max". asynchronous: save copies the tensors and returns, a thread writes.
+    was left, so nothing that was just saved is removed. best_mode: "min" or "max". asynchronous: save copies the tensors and returns,
+    a thread writes.
 
     Example:
         >>> manager = bp.CheckpointManager("run", max_to_keep=2)
@@ -63,7 +64,7 @@ class CheckpointManager:
         return sorted(self.all_steps(), key=lambda step: (self._number_of(step), step))
 
     def _number_of(self, step):
-        """The how-manieth save of the folder a checkpoint is: a run that goes back to an old step saves smaller steps later."""
+        """The number of a save, counted in the folder: a run that goes back to an old step saves smaller steps later."""
         from ._safetensors import Tensors
 
         try:

@@ -66,10 +66,10 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
     from . import _safetensors, _shards
 
     if max_shard_size is not None and sum(x.nbytes for x in tensors.values()) > max_shard_size:
-        _shards.write(os.fspath(path), tensors, notes, max_shard_size)
+        _shards.write(os.fsdecode(path), tensors, notes, max_shard_size)
     else:
         _safetensors.write(path, tensors, notes)
-        _shards.remove(os.fspath(path))
+        _shards.remove(os.fsdecode(path))
 
 
 def _state_of(x):
@@ -171,8 +171,8 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
 
     The content decides about the format, not the name. A model is a callable that takes a tensor per input, by position or name, and
     gives a tuple of tensors. A safetensors file gives what save was given, or a dict of tensors; likewise a Hugging Face index
-    (NAME.safetensors.index.json) with its shards, the name that save was given with max_shard_size, or the folder that contains one. .npy gives a tensor, .npz a dict. A .pt file of
-    torch.save gives its containers and tensors; nothing in it is executed.
+    (NAME.safetensors.index.json) with its shards, the name that save was given with max_shard_size, or the folder that contains
+    one. .npy gives a tensor, .npz a dict. A .pt file of torch.save gives its containers and tensors; nothing in it is executed.
     device: where tensors go, and a model runs, in place of the devices on which it was traced.
     lazy: a mapping that reads each tensor of a safetensors file or an index when it is asked for.
     Errors: FileNotFoundError; ArgumentValueError for a file that is damaged or of another format; VersionError for a model that a

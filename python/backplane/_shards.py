@@ -49,6 +49,8 @@ def _free_names(base, count):
 
 def write(path, tensors, notes, most):
     """New files, then the index that names them, then without what an earlier save to the path wrote."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"save: argument path: found the folder {path}, expected the name of a file")
     base, index = path.removesuffix(_ENDING), index_of(path)
     groups = _groups(tensors, most)
     files = _free_names(base, len(groups))
@@ -79,7 +81,7 @@ def remove(path):
 
 def _unlink(files):
     for file in files:
-        if os.path.exists(file):
+        if os.path.isfile(file):
             os.unlink(file)
 
 

@@ -140,7 +140,7 @@ class Geometric(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x = _values(value, self.probs)
         misses = x * bp.where(x == 0, 0, bp.log1p(-self.probs))  # 0 also where probs is 1
-        return self._supported(x, (x >= 0) & (x == bp.floor(x)), "integers of at least 0", misses + bp.log(self.probs))
+        return self._supported(x, (x >= 0) & (x < bp.inf) & (x == bp.floor(x)), "integers of at least 0", misses + bp.log(self.probs))
 
     def entropy(self) -> Tensor:
         p = self.probs
