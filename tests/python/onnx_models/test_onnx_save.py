@@ -22,6 +22,7 @@ CASES = {
     "perceptron": lambda: (lambda x: bp.softmax(F.gelu(x @ W) + B), X),
     "convolution": lambda: (lambda x: F.max_pool2d(F.relu(F.conv2d(x, KERNEL, padding=1)), 2).mean((2, 3)), IMAGE),
     "views": lambda: (lambda x: (x.T[1:, ::-1], bp.concat([x, x]), x.reshape(2, -1), x[bp.asarray([2, 0])], bp.pad(x, ((1, 0), (0, 1)))), X),
+    "decompositions": lambda: (lambda x: (F.prelu(x, B[:1]), F.softshrink(x), F.logsigmoid(x), F.cosine_similarity(x, x[::-1]), bp.fmod(x, 0.7), bp.hypot(x, 2)), X),
     "exact differences": lambda: (lambda x: (bp.expm1(x * 1e-5), bp.log1p(x * 1e-5), bp.atan2(x, x[::-1])), X),
 }  # fmt: skip
 
