@@ -291,3 +291,21 @@ def test_a_result_that_forward_keeps_is_not_state():
     module(x).backward()
     assert list(module.state_dict()) == names and module.kept.shape == (1, 2)
     assert bp.grad(lambda m: m(x))(module).layer.weight.shape == (2, 2)
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_instance_norm_without_momentum_keeps_its_statistics(ndim):
+    layer = getattr(nn, f"InstanceNorm{ndim}d")(3, momentum=None, track_running_stats=True)
+    x = bp.normal((2, 3, *[4] * ndim))
+    plain = getattr(nn, f"InstanceNorm{ndim}d")(3)
+    np.testing.assert_allclose(layer(x).numpy(), plain(x).numpy())
+    assert layer.running_mean.tolist() == [0.0] * 3 and layer.running_var.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_a_convolution_that_no_call_can_compute_is_refused_when_it_is_made(ndim):
+    kind = getattr(nn, f"Conv{ndim}d")
+    for options in ({"padding": "same", "stride": 2}, {"padding": "same", "stride": [1] * (ndim - 1) + [3]}, {"padding": "full"}):
+        with pytest.raises(bp.ArgumentValueError, match=f"Conv{ndim}d: argument padding: found"):
+            kind(1, 1, 3, **options)
+    assert kind(1, 1, 3, padding="same")(bp.ones((1, 1, *[5] * ndim))).shape[2:] == (5,) * ndim

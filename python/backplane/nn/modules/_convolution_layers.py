@@ -65,7 +65,17 @@ class _Conv(_Convolution):
     ) -> None:
         super().__init__()
         self._set(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode)
+        self._check_padding()
         self._make((out_channels, in_channels // groups), bias, device, dtype)
+
+    def _check_padding(self):
+        if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
+            expected = "sizes, 'same' or 'valid'"
+        elif self.padding == "same" and any(stride != 1 for stride in self.stride):
+            expected = "sizes, since the stride is not 1"
+        else:
+            return
+        raise bp.ArgumentValueError(f"{type(self).__name__}: argument padding: found {self.padding!r}, expected {expected}")
 
     def forward(self, input: Tensor) -> Tensor:
         check_dtype(self, self.weight, input)

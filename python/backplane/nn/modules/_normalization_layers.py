@@ -105,10 +105,14 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_RunningNorm):
-    """input (n, num_features, *spatial), or without n, normalised per example and feature."""
+    """input (n, num_features, *spatial), or without n, normalised per example and feature.
+
+    With track_running_stats, running statistics follow with momentum in training, and eval uses them. momentum None: they stay as
+    they are, as in PyTorch.
+    """
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = False, track_running_stats: bool = False,
         device: Device | str | None = None, dtype: DType | None = None,
     ) -> None:
         super().__init__()
@@ -119,7 +123,8 @@ class _InstanceNorm(_RunningNorm):
         single = input.ndim == self.ndims[0]
         x = bp.expand_dims(input, 0) if single else input
         by_input = self.training or not self.track_running_stats
-        y = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_input, self.momentum, self.eps)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        y = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_input, momentum, self.eps)
         return y[0] if single else y
 
 
