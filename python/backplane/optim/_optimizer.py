@@ -160,9 +160,11 @@ class Optimizer:
         """The state of parameters that have none yet: of all that begin together, one step."""
         rule, clock = self.rule, None
         for p in params:
-            if self.state.get(p):
+            s = self.state.get(p)
+            if s:
                 continue
-            s = self.state[p] = {}
+            if s is None:  # assigned: a trace does not see the dict that defaultdict adds by itself
+                s = self.state[p] = {}
             if rule.uses_step(group):
                 clock = bp.zeros((), dtype=bp.float64) if clock is None else clock
                 s["step"] = clock

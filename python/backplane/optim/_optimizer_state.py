@@ -14,6 +14,7 @@ from ..nn.modules._module_tree import Base, own_tensors
 __all__ = []
 
 _POSITIVE = ("lr", "eps", "weight_decay", "lr_decay", "momentum_decay", "initial_accumulator_value", "momentum")
+_LATER = ("maximize", "decoupled_weight_decay")  # options that states of older versions of PyTorch do not have
 
 
 def check_options(name, group):
@@ -92,6 +93,7 @@ def load_state_dict(optimizer, given):
         expected = [len(group["params"]) for group in own]
         raise bp.ArgumentValueError(f"load_state_dict: found groups of {found} parameters, expected {expected}")
     optimizer._follow_moves()
+    _check_kind(optimizer, groups)
     clocks: dict[Any, Tensor] = {}
     states = {}
     for i, (theirs, ours) in enumerate(zip(groups, own)):
@@ -105,6 +107,17 @@ def load_state_dict(optimizer, given):
         ours.update({name: _copied(value) for name, value in theirs.items() if name != "params"})
     optimizer.state.clear()
     optimizer.state.update(states)
+
+
+def _check_kind(optimizer, groups):
+    """Refuses groups of another kind of optimiser, which lack options of this one."""
+    for group in groups:
+        if missing := [name for name in optimizer.defaults if name not in group and name not in _LATER]:
+            found = ", ".join(name for name in group if name != "params")
+            raise bp.ArgumentValueError(
+                f"load_state_dict: argument state_dict: found a group with the options {found}, expected those of {optimizer._name()}: "
+                f"{', '.join(missing)} missing. Fix: load it into an optimiser of the class that it was saved from"
+            )
 
 
 def _copied(value):
@@ -128,7 +141,15 @@ def _complete(optimizer, state, p, options):
     rule = optimizer.rule
     if rule is None:
         return
-    for name in rule.slots(options):
+    slots = rule.slots(options)
+    missing = [name for name in slots if name not in state]
+    foreign = [name for name, x in state.items() if isinstance(x, Tensor) and name not in (*slots, "step")]
+    if missing and foreign:
+        raise bp.ArgumentValueError(
+            f"load_state_dict: argument state_dict: found {', '.join(foreign)} of a parameter, expected {', '.join(slots)}, which {optimizer._name()} "
+            "keeps. Fix: load it into an optimiser of the class that it was saved from"
+        )
+    for name in slots:
         if state.get(name) is None:
             state[name] = rule.start(name, p.detach(), options)
         elif tuple(state[name].shape) not in (tuple(p.shape), ()) and rule.start(name, p.detach(), options).shape != state[name].shape:

@@ -197,3 +197,80 @@ def test_muon_takes_matrices_alone():
     optimizer.step()
     singular = bp.linalg.svdvals(bp.eye(3) * 2 - weight.detach()).tolist()
     assert all(0.05 < value < 0.13 for value in singular)
+
+
+def frozen(model, optimizer):
+    model[0].weight.requires_grad_(False)
+
+
+def thawed(model, optimizer):
+    model[0].weight.requires_grad_(True)
+
+
+def loaded(model, optimizer):
+    optimizer.load_state_dict(optim.AdamW(model.parameters(), 0.01).state_dict())
+
+
+def cleared(model, optimizer):
+    optimizer.state.clear()
+
+
+def moved(model, optimizer):
+    model.to(bp.float64)
+    model.to(bp.float32)
+
+
+@pytest.mark.parametrize("changes", [(frozen, thawed), (loaded, loaded), (cleared, frozen), (moved, cleared)])
+def test_what_changes_between_calls_changes_a_compiled_step_as_the_step(changes):
+    results = []
+    for compiled in (False, True):
+        model = network()
+        optimizer = optim.AdamW(model.parameters(), 0.01)
+
+        def step(x, y, model=model, optimizer=optimizer):
+            optimizer.update(model, bp.grad(loss_of)(model, x, y))
+
+        run = bp.compile(step, state=[model, optimizer]) if compiled else step
+        for change in (None, *changes):
+            if change is not None:
+                change(model, optimizer)
+            run(X, Y)
+            run(X, Y)
+        state = optimizer.state_dict()["state"]
+        results.append({**values(model), **{f"{i} {name}": x.numpy().copy() for i, own in state.items() for name, x in own.items()}})
+    same(results[1], results[0], rtol=2e-5, atol=1e-6)
+
+
+def test_places_of_one_tensor_may_part():
+    results = []
+    for compiled in (False, True):
+        x, y = bp.zeros(2), bp.zeros(2)
+        state = {"a": x, "b": x, "c": [y, y, y]}
+
+        def step(state=state):
+            state["a"] = state["a"] + 1
+            state["c"][0] = state["c"][1] = state["c"][2] + 2
+            return state["b"] * 1
+
+        run = bp.compile(step, state=[state]) if compiled else step
+        results.append([[run().tolist(), state["a"].tolist(), state["b"].tolist(), [x.tolist() for x in state["c"]]] for _ in range(3)])
+    assert results[0] == results[1]
+
+
+def test_what_keeps_a_tensor_without_being_state_is_named():
+    model = network()
+    optimizer = optim.AdamW(model.parameters(), 0.01)
+    step = bp.compile(lambda x, y: optimizer.update(model, bp.grad(loss_of)(model, x, y)), state=[model])
+    with pytest.raises(bp.ArgumentValueError, match="add it to state="):
+        step(X, Y)
+
+
+@pytest.mark.parametrize(("saved", "other"), [("SGD", "Adam"), ("Adam", "SGD"), ("Adam", "Adamax"), ("Adamax", "Adam"), ("RMSprop", "AdamW")])
+def test_a_state_of_another_optimiser_is_refused(saved, other):
+    model = network()
+    optimizer, target = getattr(optim, saved)(model.parameters()), getattr(optim, other)(model.parameters())
+    optimizer.update(model, bp.grad(loss_of)(model, X, Y))
+    before = target.state_dict()
+    with pytest.raises(bp.ArgumentValueError, match="load_state_dict: argument state_dict: found"):
+        target.load_state_dict(optimizer.state_dict())
+    assert target.state_dict() == before
