@@ -71,10 +71,7 @@ void run_loop(BatchedCall& c) {
 }
 
 bool rows_have_kernel(const BatchedCall& c) {
-  if (c.size() == 0 || (c.call.op.flags & (BP_OP_COMPOSITE | BP_OP_RANDOM | BP_OP_DYNAMIC))) return false;
-  for (int32_t j = 0; j < c.call.n_outs; ++j)
-    if (c.call.outs[j].flags || (c.record.results[static_cast<size_t>(j)].flags & BP_ARG_LIST)) return false;
-  if (!kernel_below(&c.level, c.call)) return false;
+  if (c.size() == 0 || (c.call.op.flags & BP_OP_COMPOSITE) || !kernel_below(&c.level, c.call)) return false;
   ShapeResult row;
   c.infer_row(0, row);
   return checked_count(row.sizes, row.ndim) >= kLargeRow;

@@ -51,10 +51,7 @@ class DecomposedCall final : public ClosedFunction {
 
 // A graph shows the parts instead: a compiler joins them, and what the backward pass computes again is there already.
 bool can_record(const Call& call, const GradLevel* level) {
-  if (call.op.flags & (BP_OP_RANDOM | BP_OP_DYNAMIC | BP_OP_VIEW | BP_OP_MAYBE_VIEW)) return false;
-  for (int32_t j = 0; j < call.n_outs; ++j)
-    if (call.outs[j].flags || (call.op.record->results[static_cast<size_t>(j)].flags & BP_ARG_LIST)) return false;
-  return kernel_below(level, call);
+  return !(call.op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) && kernel_below(level, call);
 }
 
 // The arguments with a history, as the node's edges.

@@ -292,10 +292,8 @@ void write_outputs(Level& level, const Call& call) {
            ": writing into a given output (out) is refused while a derivative is recorded; use the result that the op "
            "returns");
   bp_value results[kMaxResults];
-  for (int32_t i = 0; i < call.n_outs; ++i) {
-    results[i] = call.outs[i];
-    if (results[i].flags & BP_VALUE_GIVEN) results[i] = bp_value{};
-  }
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    results[i] = call.outs[i].flags & BP_VALUE_GIVEN ? bp_value{} : call.outs[i];
   dispatch({call.op, call.args, call.n_args, results, call.n_outs, call.mask});
   std::vector<std::pair<bp_value, Tensor>> writes;
   for (int32_t i = 0; i < call.n_outs; ++i) {

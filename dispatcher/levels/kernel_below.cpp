@@ -16,10 +16,17 @@ bool is_whole_below(const Level* level, const Call& call) {
   return whole;
 }
 
+bool makes_new_tensors(const Call& call) {
+  for (int32_t j = 0; j < call.n_outs; ++j)
+    if (call.outs[j].flags || (call.op.record->results[static_cast<size_t>(j)].flags & BP_ARG_LIST)) return false;
+  return true;
+}
+
 }  // namespace
 
 bool kernel_below(const Level* level, const Call& call) {
   if (thread_state.level && thread_state.level->every_call) return false;
+  if ((call.op.flags & (BP_OP_RANDOM | BP_OP_DYNAMIC)) || !makes_new_tensors(call)) return false;
   if (force_decomposition.load(std::memory_order_relaxed) || !is_whole_below(level, call)) return false;
   const Device& device = device_of_operands(call);
   const bp_dtype compute = compute_dtype(*call.op.record, call.args, call.n_args);

@@ -169,6 +169,12 @@ namespace {
 // Is the result's value another when that argument's memory is changed?
 bool follows_argument(const OpEntry& op) { return (op.flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW | kDetaches)) != 0; }
 
+bool writes_outputs(const Call& call) {
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN) return true;
+  return false;
+}
+
 // A call that writes or makes a view, at a level that takes every call, with what stands for tensors from outside.
 class WithStandIns {
  public:
@@ -178,24 +184,16 @@ class WithStandIns {
     };
     std::copy_n(call.args, call.n_args, args);
     std::copy_n(call.outs, call.n_outs, outs);
-    bool writes = false;
     for (int32_t i = 0; i < call.n_outs; ++i) {
       if (!(outs[i].flags & BP_VALUE_GIVEN)) continue;
-      writes = true;
       place(outs[i]);
       for (int32_t k = 0; k < call.n_args; ++k)
         if (args[k].tag == BP_TAG_TENSOR && args[k].u.t == call.outs[i].u.t) args[k].u.t = outs[i].u.t;
     }
-    if (!writes) place(args[base_argument(call.op)]);
+    if (!writes_outputs(call)) place(args[base_argument(call.op)]);
   }
   bp_value args[kMaxArgs], outs[kMaxResults];
 };
-
-bool writes_outputs(const Call& call) {
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    if (call.outs[i].flags & BP_VALUE_GIVEN) return true;
-  return false;
-}
 
 void call_at(Level& level, const Call& call) {
   if (writes_outputs(call)) return change_in_place(level, call);
