@@ -102,7 +102,7 @@ print(backplane.ones(2).tolist())
 
 
 def test_modules_are_found_by_a_function_whose_globals_have_no_builtins():
-    """The first call of each form imports what it needs, whoever calls."""
+    """The first call of each form imports its modules, from any caller."""
     program = """if True:
         import types, backplane as bp
         def call():

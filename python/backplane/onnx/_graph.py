@@ -143,7 +143,7 @@ class Node:
         return output < len(self.outputs) and bool(self.outputs[output])
 
     def _body(self, values):
-        """The graph of a function: one of the model, or the definition of an op that onnx has for inputs of these types."""
+        """The graph of a function: a function of the model, or the definition of an op that onnx has for inputs of these types."""
         key = None if self.function else tuple(None if value is None else _type_of(value, kind) for value, kind in zip(values, self.kinds))
         if key not in self._bodies:
             function = self.function or self._definition(key)

@@ -166,7 +166,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """input divided by the root of its mean square over its last axes, of sizes normalized_shape, times weight. eps: that of the dtype, unless given."""
+    """input divided by the root of its mean square over its last axes, of sizes normalized_shape, times weight. eps: by default the eps of the dtype."""
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,

@@ -100,7 +100,7 @@ class CudaModule {
   CudaModule(const char* file, const char* ptx) : file_(file), ptx_(ptx) {}
   CudaModule(const CudaModule&) = delete;
 
-  // With the context current. After a reset the device has lost what was loaded: `anew` loads it again.
+  // With the context current. A reset drops loaded modules: `anew` loads this one again.
   cuda::Handle function(cuda::Handle context, const char* kernel, const char* op, bool anew) {
     const std::lock_guard guard(lock_);
     Loaded& loaded = contexts_[context];
