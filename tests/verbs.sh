@@ -7,6 +7,11 @@ source "$root/tests/torch.sh"
 threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rain'
 threaded_python=(threads autograd_threads streams waiting errors_follow_data lifetimes capture)
 
+# What `./dev test short` leaves out of tests/python: tests that run programs of their own, and laws of graphs alone. Under
+# a sanitizer these take half of the time, and reach no code that the others do not reach.
+long_python=(conformance/test_{faults,report,stopped}.py scalar fuzz numbers test_{exit,native_stack,interrupts,fork,leaks,garbage}.py
+  laws/test_law_{trace,dynamic,meta}.py laws/test_opcheck_of_entries.py)
+
 # An allocation beyond the address sanitizer's limit fails, as one that the machine has no memory for.
 sanitizer_environment() {
   export ASAN_OPTIONS="allocator_may_return_null=1:max_allocation_size_mb=1024:${ASAN_OPTIONS:-}"
@@ -194,6 +199,9 @@ tests_of_preset() {
       [ "$preset" != release ] || short_torch || broken=1
       # Values, variants and errors; the other laws there are ./dev test ops.
       [ "$preset" != release ] || laws_on_simulator -k "test_law_values or test_law_variants" || broken=1 ;;
+    short)
+      cpp_tests || broken=1
+      python_tests "${long_python[@]/#/--ignore=tests/python/}" || broken=1 ;;
     sdk)
       venv .venv "${demo_packages[@]}"
       sdk_tests BACKPLANE_SDK_WHOLE=1 || broken=1 ;;

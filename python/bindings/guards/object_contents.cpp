@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "backplane/transforms.hpp"
@@ -94,5 +93,12 @@ bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>&
 bool leads_to_number(PyObject* object) { return leads_to(object, is_traced_number); }
 
 bool leads_to_traced(PyObject* object) { return leads_to_tensor(object, is_transformed); }
+
+void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents) {
+  leads_to(object, [&](PyObject* one) {
+    contents->insert(one);
+    return false;
+  });
+}
 
 }  // namespace backplane::python

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 
 #include "bindings/interpreter/py_ref.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -27,5 +28,7 @@ bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>&
 bool leads_to_number(PyObject* object);
 // The same of a tensor of a transform, which is none any more once that has ended.
 bool leads_to_traced(PyObject* object);
+// Adds the object, and what it leads to.
+void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);
 
 }  // namespace backplane::python

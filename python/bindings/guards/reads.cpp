@@ -27,6 +27,13 @@ PyRef normal_position(PyObject* sequence, PyObject* key) {
   return i >= 0 ? position(i) : PyRef{};
 }
 
+// It, or a class derived from it that does not say itself what an entry that is not there is.
+bool is_defaultdict(PyTypeObject* type) {
+  if (has_python_method(type, "__missing__")) return false;
+  while (type && std::string_view(type->tp_name) != "collections.defaultdict") type = type->tp_base;
+  return type != nullptr;
+}
+
 }  // namespace
 
 // ---- names -----------------------------------------------------------------------------------------------------
@@ -184,9 +191,11 @@ void Reads::subscript(PyObject* container, PyObject* key, bool plainly) {
     return;
   if (is_pointer_of_ctypes(container)) keep_none("it reads memory through a pointer of ctypes");
   if (PyDict_Check(container)) {
-    if (is_named(container, "collections.defaultdict") && PyDict_Contains(container, key) == 0) {
+    if (is_defaultdict(Py_TYPE(container)) && PyDict_Contains(container, key) == 0) {
       const PyRef factory = PyRef::steal(PyUnicode_InternFromString("default_factory"));
       if (factory) generic(Guard::kGeneric, container, factory.get());
+      // No graph makes the entry again, should somebody remove it.
+      if (!is_made_now_(container)) keep_none("a defaultdict makes an entry while it runs");
     }
     forget_error();
     entry(container, key);

@@ -15,6 +15,7 @@
 #include "bindings/guards/effects.hpp"
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/host_memory.hpp"
+#include "bindings/guards/kept_tensors.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -99,14 +100,17 @@ class Reads {
   void sets_context(PyObject* variable);
 
   // Objects that this run made: known when it has ended.
-  using New = std::unordered_set<PyObject*>;
+  using New = Objects;
   struct Closing {
     const New& made;
+    const Objects& entered;        // inputs that more objects hold than before the run
+    const Objects& handed;         // the arguments and their contents
     std::span<const Tensor> used;  // tensors that the graph holds
     std::span<const TensorRead> reads;
     std::span<const Tensor> inputs;  // of the call
     const char* transform;
     bool guards_variables;
+    bool has_unguarded;  // code that may keep what it likes
   };
   // Moves what counts to the two. False: a Python error, of a store that cannot be replayed, or a read that cannot be
   // guarded. `unkept`: not empty, where the call may run once but its graph not be kept, and why.
@@ -161,6 +165,7 @@ class Reads {
   bool is_made(const New& made, PyObject* object) const;
   bool is_made(const New& made, const Place& place) const;
   bool close_effects(const Closing& closing);
+  bool close_kept(const Closing& closing);
   bool close_caches(const Closing& closing, Guards* guards) const;
   void close_contexts();
   void add_bases(const Closing& closing, const Place& place, Guards* guards) const;

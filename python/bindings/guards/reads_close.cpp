@@ -213,9 +213,31 @@ bool Reads::close_effects(const Closing& closing) {
   return false;
 }
 
+// Tensors of the trace that code kept which is not seen, as C code does. What was read is to be as it was.
+bool Reads::close_kept(const Closing& closing) {
+  if (closing.has_unguarded) return true;
+  const PyRef keeper = keeper_of_traced(closing.made, closing.entered, closing.handed);
+  if (!keeper) return true;
+  for (const Place& place : places_) {
+    const Guard& guard = place.guard;
+    if (guard.kind == Guard::kContent && guard.content && !place.before)
+      effects_.add(Effects::Before{guard.holder, {}, guard.content, Effects::Before::kContent});
+    if (guard.kind != Guard::kEntries) continue;
+    for (const GuardItem& item : guard.items)
+      if (!item.value) effects_.add(Effects::Before{guard.holder, item.key, {}, Effects::Before::kEntry});
+  }
+  raise(BP_ERROR_VALUE,
+        "%s: the function leaves a tensor of the trace in %s, where it has no value once the trace has ended. Fix: "
+        "return "
+        "the tensor, and keep what the call gives",
+        closing.transform, path_of(keeper.get()).c_str());
+  return false;
+}
+
 bool Reads::close(const Closing& closing, Guards* guards, std::string* unkept) {
   close_contexts();
-  if (!close_memory(closing) || !close_effects(closing) || !close_caches(closing, guards)) return false;
+  if (!close_memory(closing) || !close_effects(closing) || !close_caches(closing, guards) || !close_kept(closing))
+    return false;
   *unkept = unkeepable_;
   for (Place& place : places_) {
     Guard& guard = place.guard;

@@ -5,6 +5,7 @@
 
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
@@ -22,8 +23,8 @@ thread_local constinit Recorder* current = nullptr;
 bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
 
 // Objects that were made since the collector last moved the young ones on.
-Reads::New young_objects() {
-  Reads::New young;
+Objects young_objects() {
+  Objects young;
   const PyRef gc = imported_module("gc");
   const PyRef method = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "get_objects") : nullptr);
   const PyRef words = PyRef::steal(Py_BuildValue("{s:i}", "generation", 0)), none = PyRef::steal(PyTuple_New(0));
@@ -88,6 +89,7 @@ Recorder::Recorder(const char* transform, const TraceScope& scope)
   outer_ = thread->c_tracefunc;
   outer_object_ = PyRef::borrow(thread->c_traceobj);
   current = this;
+  ++g_tracks_tensors;
   is_running_ = true;
   n_modules_ = PyDict_GET_SIZE(PyImport_GetModuleDict());
   ask_for_instructions();
@@ -107,6 +109,7 @@ void Recorder::stop() {
   if (!is_running_) return;
   is_running_ = false;
   current = outer_recorder_;
+  --g_tracks_tensors;
   if (PyThreadState_Get()->c_tracefunc == on_event)
     PyEval_SetTrace(outer_, outer_object_.get());
   else
@@ -116,7 +119,13 @@ void Recorder::stop() {
 bool Recorder::is_made_now(PyObject* object) { return before_.count(object) == 0 && young_objects().count(object) > 0; }
 
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
-  stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf});
+  stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf, 0});
+  stand_ins_.back().count_before = Py_REFCNT(traced);
+}
+
+void Recorder::hands_over(PyObject* argument, const std::string& path) {
+  reads_.name_copy(argument, path);
+  add_contents(argument, &handed_);
 }
 
 std::vector<MemorySpan> Recorder::changed_memory() const {
@@ -267,7 +276,10 @@ PyObject* unguarded(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 Recorder::Pause::Pause() : outermost_(current) {
-  while (outermost_ && outermost_->outer_recorder_) outermost_ = outermost_->outer_recorder_;
+  for (Recorder* each = current; each; each = each->outer_recorder_) {
+    each->has_paused_ = true;
+    outermost_ = each;
+  }
   if (!outermost_) return;
   PyThreadState* thread = PyThreadState_Get();
   function_ = thread->c_tracefunc;
@@ -309,7 +321,11 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> input
     return false;
   }
   const std::vector<TensorRead> reads = scope_.reads();
-  if (!reads_.close({made_, used, reads, inputs, transform_, guards_variables}, guards, unkept)) return false;
+  Objects entered;
+  for (const StandIn& one : stand_ins_)
+    if (Py_REFCNT(one.traced.get()) > one.count_before) entered.insert(one.traced.get());
+  const Reads::Closing closing{made_, entered, handed_, used, reads, inputs, transform_, guards_variables, has_paused_};
+  if (!reads_.close(closing, guards, unkept)) return false;
   if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions
   if (is_blind_) *unkept = "its code could not be watched while it ran";
   if (PyDict_GET_SIZE(PyImport_GetModuleDict()) != n_modules_ && has_imported())

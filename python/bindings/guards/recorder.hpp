@@ -28,6 +28,9 @@ class Recorder {
   // The traced tensor that stands for leaf `leaf` of the call, and the caller's own object.
   void stands_for(PyObject* traced, size_t leaf, PyObject* original);
 
+  // An argument of the call, rebuilt with traced tensors.
+  void hands_over(PyObject* argument, const std::string& path);
+
   // The function that is called: what it is bound to.
   void note_function(PyObject* function);
 
@@ -60,6 +63,7 @@ class Recorder {
   struct StandIn {
     PyRef traced, original;
     size_t leaf;
+    Py_ssize_t count_before;  // of references to `traced`
   };
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   int forward(PyFrameObject* frame, int what, PyObject* argument) const;
@@ -107,7 +111,8 @@ class Recorder {
   std::set<std::pair<PyObject*, PyTypeObject*>> entered_;  // functions, by the class of their first argument
   std::vector<StandIn> stand_ins_;
   std::vector<Guards::Distinct> distinct_;
-  Reads::New before_, made_;
+  Reads::New before_, made_, handed_;
+  bool has_paused_ = false;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
   PyFrameObject* makes_iterator_ = nullptr;  // its latest instruction did; compared, not followed

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "bindings/guards/call_operands.hpp"
+#include "bindings/guards/code_files.hpp"
 #include "bindings/guards/number_calls.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/interpreter/user_line.hpp"

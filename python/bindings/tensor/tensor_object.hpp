@@ -41,6 +41,8 @@ class BorrowedTensor {
 // Takes over one reference to `handle`, also when it fails.
 PyObject* wrap_tensor(bp_tensor* handle) noexcept;
 inline PyObject* wrap_tensor(Tensor tensor) noexcept { return wrap_tensor(tensor.detach_handle()); }
+// While it is not 0, the garbage collector knows every new tensor object. Changed under the interpreter lock.
+inline int g_tracks_tensors = 0;
 // It may own Python objects from now on: hooks, a gradient with hooks, a function of its history.
 void track_tensor(PyObject* tensor) noexcept;
 PyObject* shape_tuple(const int64_t* sizes, int32_t count) noexcept;

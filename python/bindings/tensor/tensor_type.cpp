@@ -83,6 +83,8 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   object->handle = handle;
   object->weak_references = nullptr;
   object->tracked = false;
+  if (g_tracks_tensors != 0) [[unlikely]]
+    track_tensor(reinterpret_cast<PyObject*>(object));
   return reinterpret_cast<PyObject*>(object);
 }
 

@@ -141,7 +141,7 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   recorder.reads().name(self, "static argument self", true);
   recorder.note_function(call.function);
   for (size_t i = 0; i < arguments_.size(); ++i)
-    recorder.reads().name_copy(array.at(inputs.trees.entries[i].position), arguments_[i].name);
+    recorder.hands_over(array.at(inputs.trees.entries[i].position), arguments_[i].name);
   const bool outer_read = std::exchange(grad_mode_is_read, false), grad_mode = recorded_outside();
   const bool records = grad_enabled();
   PyObject* returned = nullptr;

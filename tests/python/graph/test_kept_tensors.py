@@ -1,8 +1,12 @@
 """Tensors of a trace that its function keeps in objects and variables, or returns within objects that are not taken apart: refused when it
 is traced, and taken out of where they were kept."""
 
+import asyncio
+import bisect
 import collections
 import dataclasses
+import functools
+import heapq
 import types
 
 import backplane as bp
@@ -103,6 +107,51 @@ def test_a_tensor_that_variables_keep_is_refused_and_taken_back():
         with pytest.raises(bp.ArgumentValueError, match=f"keeps a tensor in {place}"):
             bp.compile(function)(X)
     assert (found, list(window), seen, last, LAST) == ([1], [], {2}, None, None) and not hasattr(slotted, "last")
+
+
+def nested():
+    return collections.defaultdict(list)
+
+
+# Places where C code stores a tensor that no instruction of the function names: how it is stored, what holds it, and whether that is
+# restored. A Future can be set only once.
+UNSEEN = {
+    "a defaultdict makes the entry": (lambda d, y: d["a"].append(y), lambda: collections.defaultdict(list), True),
+    "defaultdicts in defaultdicts": (lambda d, y: d["a"]["b"].append(y), lambda: collections.defaultdict(nested), True),
+    "a class derived from defaultdict": (lambda d, y: d["a"].append(y), lambda: type("Own", (collections.defaultdict,), {})(list), True),
+    "heappush": (lambda h, y: heapq.heappush(h, (1, y)), list, True),
+    "a made list behind heappush": (lambda h, y: (made := [], heapq.heappush(h, (1, made)), made.append({"y": y})), list, True),
+    "insort": (lambda h, y: bisect.insort(h, y, key=id), list, True),
+    "extend by a generator": (lambda h, y: h.extend(z for z in [y]), list, True),
+    "map over append": (lambda h, y: list(map(h.append, [y])), list, True),
+    "a partial's state": (lambda p, y: p.__setstate__((int, (y,), {}, {})), lambda: functools.partial(int), False),
+    "a Future": (lambda f, y: f.set_result(y), lambda: asyncio.Future(loop=asyncio.new_event_loop()), False),
+}
+
+
+@pytest.mark.parametrize("given", ["made", "handed in"])
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_tensor_that_c_code_keeps_is_refused(name, given):
+    store, make, is_restored = UNSEEN[name]
+    holder = make()
+
+    def step(x):
+        store(holder, x * 2 if given == "made" else x)
+        return x + 1
+
+    with pytest.raises(bp.ArgumentValueError, match="compile: the function (keeps|leaves) a tensor .*Fix: return the tensor"):
+        bp.compile(step)(X)
+    if is_restored:
+        assert list(holder) == []
+    assert bp.compile(lambda x: x + 1)(X).tolist() == [2, 3, 4]  # what was left there is not another run's
+
+
+def test_a_defaultdict_makes_its_entries_at_each_call():
+    found = collections.defaultdict(list)
+    step = bp.compile(lambda x: (found["a"].append(2), x + len(found["a"]))[1])
+    assert [step(bp.zeros(())).item() for _ in range(3)] == [1, 2, 3]
+    found.clear()
+    assert [step(bp.zeros(())).item() for _ in range(3)] == [1, 2, 3] and found == {"a": [2, 2, 2]}
 
 
 def test_a_trace_that_fails_keeps_nothing():
