@@ -74,6 +74,22 @@ void gather(const char* from, const int64_t* offsets, int64_t begin, int64_t end
   });
 }
 
+// Positions [begin, end) of before_count() * joint positions, whose rows lie one after another in `to`.
+void gather_rows(const char* from, const IndexSpace& space, int64_t begin, int64_t end, int64_t bytes, int64_t item,
+                 char* to) {
+  const auto joint = static_cast<int64_t>(space.offsets.size());
+  while (begin < end) {
+    const int64_t before = begin / joint, first = begin % joint, count = std::min(joint - first, end - begin);
+    int64_t offset = 0, rest = before;
+    for (int32_t d = space.before - 1; d >= 0; --d) {
+      offset += rest % space.kept_shape[d] * space.kept_strides[d];
+      rest /= space.kept_shape[d];
+    }
+    gather(from + offset, space.offsets.data(), first, first + count, bytes, item, to + before * joint * bytes);
+    begin += count;
+  }
+}
+
 // take of single elements from contiguous tensors: positions become elements in one pass.
 template <class Item>
 void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_tensor* indices, int64_t count,
@@ -98,9 +114,9 @@ void read(const bp_frame* frame, const bp_tensor* x, const IndexSpace& space, co
   const bool dense =
       inner.loop.rank == 0 || (inner.loop.rank == 1 && inner.strides[0] == item && inner.strides[1] == item);
   // Then results lie one after another, in the order of the positions.
-  const bool in_order = space.before == 0 && (out->flags & BP_TENSOR_CONTIGUOUS) != 0 && dense;
+  const bool in_order = (out->flags & BP_TENSOR_CONTIGUOUS) != 0 && dense;
   const auto range = [&](int64_t begin, int64_t end) {
-    if (in_order) return gather(from, space.offsets.data(), begin, end, inner.loop.count * item, item, to);
+    if (in_order) return gather_rows(from, space, begin, end, inner.loop.count * item, item, to);
     for_each_position(space, strides, begin, end, [&](int64_t x_offset, int64_t out_offset) {
       if (dense && inner.loop.count > 1) {
         std::memcpy(to + out_offset, from + x_offset, static_cast<size_t>(inner.loop.count * item));
