@@ -140,11 +140,14 @@ void OpCompiler::compile_flags() {
     error(entry_.where, generator
                             ? "'" + entry_.name() + "' takes a Generator but does not say so; write random: true"
                             : "'" + entry_.name() + "' is random but takes no Generator; add a Generator argument");
-  if (entry_.inplace &&
-      (args.empty() || !args[0].is_tensor() || args[0].has(BP_ARG_LIST) || entry_.signature.results.size() != 1))
-    error(entry_.where,
-          "'" + entry_.name() +
-              "' cannot have an in-place variant; its first argument must be a Tensor and its result one");
+  if (entry_.inplace && entry_.signature.results.size() == 1 &&
+      (args.empty() || !args[0].is_tensor() || args[0].has(BP_ARG_LIST)))
+    error(entry_.where, "'" + entry_.name() + "' cannot have an in-place variant; its first argument must be a Tensor");
+  if (entry_.inplace && entry_.signature.results.size() > 1 && !entry_.signature.changes)
+    error(entry_.where, "'" + entry_.name() +
+                            "' cannot have an in-place variant, as it has several results; mark the arguments that it "
+                            "changes: " +
+                            entry_.name() + "_(Tensor(mut) x, ...)");
   if ((entry_.view || entry_.maybe_view) && op_.shapes.size() == 1 && op_.shapes[0].name != "damaged" &&
       op_.shapes[0].name.substr(0, 5) != "view.")
     error(entry_.where, "'" + entry_.name() + "' is a view; its shape must be one of the view.* words");

@@ -146,6 +146,9 @@ class FunctionWriter {
   }
 
   std::string in_place() const {
+    if (results().size() > 1)
+      return "inline void " + name_ + "_(" + parameters(0) + ") {\n" + prologue() +
+             "  backplane::detail::call_in_place(op, args);\n}\n";
     const std::string rest = parameters(1);
     const std::string first = cpp_identifier(entry_.signature.args[0].name);
     return "inline const backplane::Tensor& " + name_ + "_(const backplane::Tensor& " + first +

@@ -168,8 +168,9 @@ class PageWriter {
     const std::string name = c_identifier(entry_.name());
     text_ += "\n## Variants\n\n";
     if (entry_.inplace)
-      text_ += "- `backplane.ops." + entry_.ns + "." + name + "_` (C++: `" + name +
-               "_`) writes the result into its first argument.\n";
+      text_ += "- `backplane.ops." + entry_.ns + "." + name + "_` (C++: `" + name + "_`) writes " +
+               (entry_.signature.results.size() > 1 ? "each result into the argument of its name.\n"
+                                                    : "the result into its first argument.\n");
     if (entry_.out_variant) text_ += "- `out=` (C++: `" + name + "_out`) writes the result into a given tensor.\n";
   }
 

@@ -132,7 +132,11 @@ std::string stubs(const EmitContext& context) {
     const bool in_place = entry.inplace && !own;
     if (in_place)
       functions += "\n" + bound(name + "_", python_identifier(entry.signature.args[0].name) + ": Tensor", false) +
-                   "\n    \"\"\"" + name + ", written into its first argument, which is returned.\"\"\"\n";
+                   "\n    \"\"\"" + name +
+                   (entry.signature.results.size() > 1
+                        ? ", written into the arguments of its results' names, which are returned."
+                        : ", written into its first argument, which is returned.") +
+                   "\"\"\"\n";
     for (const Text& alias : entry.aliases) {
       const std::string other = python_identifier(alias.value);
       functions += "\n" + other + " = " + name + "\n";

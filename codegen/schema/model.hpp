@@ -58,6 +58,7 @@ struct Signature {
   std::string name;  // with its overload, "sum.axis"
   std::vector<Arg> args;
   std::vector<ResultSpec> results;
+  bool changes = false;  // written with Tensor(mut): the results are new values of arguments
 
   int find_arg(std::string_view name) const;     // -1: none
   int find_result(std::string_view name) const;  // -1: none

@@ -180,6 +180,7 @@ class EntryReader {
   }
 
   void read_variants() {
+    entry_.inplace = entry_.signature.changes;
     const YamlNode* variants = node_.find("variants");
     if (!variants) return;
     for (const Text& word : reader_.read_words(*variants, "variants")) {
@@ -193,8 +194,18 @@ class EntryReader {
     }
   }
 
+  // What an op changes keeps its shape.
+  void read_shapes_of_changes() {
+    for (const ResultSpec& result : entry_.signature.results) {
+      Text text = entry_.signature.text;
+      text.value = (entry_.signature.results.size() == 1 ? entry_.signature.args[0].name : result.name) + ".shape";
+      entry_.shapes.push_back({text, parse_formula(text, reader_.diagnostics())});
+    }
+  }
+
   void read_shapes() {
     const YamlNode* shape = node_.find("shape");
+    if (!shape && entry_.signature.changes) return read_shapes_of_changes();
     if (!shape) {
       reader_.diagnostics().error(
           entry_.where, "'" + entry_.name() + "' has no 'shape'; write a word of the vocabulary, e.g. broadcast(x)");

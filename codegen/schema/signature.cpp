@@ -45,8 +45,12 @@ class SignatureParser {
     tokens_.expect("(", "after the op's name");
     arguments();
     tokens_.expect(")", "to close the arguments");
-    tokens_.expect("->", "before the results");
-    results();
+    if (changes_.empty()) {
+      tokens_.expect("->", "before the results");
+      results();
+    } else {
+      results_of_changes();
+    }
     if (!tokens_.failed() && !tokens_.at_end())
       tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after the results; remove it");
     if (tokens_.failed()) return std::nullopt;
@@ -61,6 +65,31 @@ class SignatureParser {
       return "";
     }
     return std::string(tokens_.take().text);
+  }
+
+  // Of `step_(Tensor(mut) p, ...)`: the op step, whose results are the new values of what it changes.
+  void results_of_changes() {
+    const Token at = tokens_.peek();
+    if (at.is("->")) {
+      tokens_.error(at, "an op that changes arguments has their new values as results; remove '->' and what follows");
+      return;
+    }
+    const size_t end = std::min(signature_.name.find('.'), signature_.name.size());
+    if (end < 2 || signature_.name[end - 1] != '_') {
+      tokens_.error(changes_[0].at, "the name of an op that changes arguments ends in '_'; call it " +
+                                        signature_.name.substr(0, end) + "_");
+      return;
+    }
+    signature_.name.erase(end - 1, 1);
+    signature_.changes = true;
+    for (const Change& change : changes_) {
+      ResultSpec result;
+      result.name = changes_.size() == 1 ? "out" : signature_.args[change.argument].name;
+      result.offset = change.at.offset;
+      signature_.results.push_back(std::move(result));
+    }
+    if (changes_.size() == 1 && changes_[0].argument != 0)
+      tokens_.error(changes_[0].at, "the one argument that an op changes stands first; move it to the front");
   }
 
   void arguments() {
@@ -116,7 +145,17 @@ class SignatureParser {
 
   Arg argument() {
     Arg arg;
+    const Token begins = tokens_.peek();
     arg.type = type();
+    if (tokens_.accept("(")) {
+      if (!tokens_.peek().is_word("mut"))
+        tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + "; expected mut, as in Tensor(mut) x");
+      tokens_.take();
+      tokens_.expect(")", "after mut");
+      if (arg.type != BP_TYPE_TENSOR || tokens_.peek().is("?") || tokens_.peek().is("[]"))
+        tokens_.error(begins, "only a Tensor can be changed, neither a list nor an optional one; remove (mut)");
+      changes_.push_back({signature_.args.size(), begins});
+    }
     if (tokens_.accept("?")) arg.flags |= BP_ARG_OPTIONAL;
     if (tokens_.accept("[]")) {
       arg.flags |= BP_ARG_LIST;
@@ -305,9 +344,15 @@ class SignatureParser {
     return result;
   }
 
+  struct Change {
+    size_t argument;
+    Token at;
+  };
+
   const Text& text_;
   TokenStream tokens_;
   Signature signature_;
+  std::vector<Change> changes_;  // the arguments written Tensor(mut)
 };
 
 }  // namespace

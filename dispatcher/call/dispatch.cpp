@@ -5,6 +5,7 @@
 
 #include "backplane/op.hpp"
 #include "call/call_errors.hpp"
+#include "call/changed_arguments.hpp"
 #include "call/decomposition.hpp"
 #include "call/device_call.hpp"
 #include "call/fast_call.hpp"
@@ -282,6 +283,10 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
   try {
     OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
+    if (entry.n_results != 1) {
+      change_arguments(entry, args, args ? n_args : 0);
+      return BP_OK;
+    }
     BP_CHECK(n_args > 0 && args && args[0].tag == BP_TAG_TENSOR && args[0].u.t, TYPE, entry.record->name,
              ": the in-place variant writes to its first argument, which must be a tensor, neither empty nor a number");
     bp_value out = args[0];

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "backplane/changed_arguments.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -162,6 +163,24 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
   return form ? PyObject_Vectorcall(form, args, n_positional, keywords) : Py_NewRef(Py_NotImplemented);
 }
 
+// The in-place form of an op with several results: the changed arguments, by name.
+PyObject* change_several(OpObject* self, const OpSignature& signature, PyObject* const* given, const bp_value* values,
+                         int32_t count) {
+  const std::vector<int32_t> changed = changed_arguments(self->op);
+  for (size_t i = 0; i < changed.size(); ++i)
+    if (changed[i] < 0 || !given[changed[i]] || !is_tensor(given[changed[i]]))
+      return raise(BP_ERROR_TYPE, "%U: argument '%s' is changed in place, so it must be a Tensor", self->name,
+                   signature.result_name(static_cast<int32_t>(i)));
+  use_context_settings();
+  if (bp_status status = call_op_inplace(self->op, values, count, bytes_of_call(signature, values, count)))
+    return raise_status(status);
+  PyTypeObject* type = results_type(self, signature);
+  PyRef results = PyRef::steal(type ? PyStructSequence_New(type) : nullptr);
+  for (size_t i = 0; results && i < changed.size(); ++i)
+    PyStructSequence_SetItem(results.get(), static_cast<Py_ssize_t>(i), Py_NewRef(given[changed[i]]));
+  return results.release();
+}
+
 PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
   const OpSignature& signature = *signature_of(self);
   CallArguments arguments(signature.count());
@@ -189,6 +208,7 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
       return raise_no_shape_rule(self->op, self->name);
     return result;
   }
+  if (signature.result_count() > 1) return change_several(self, signature, given, arguments.values(), count);
   if (!given[0] || !is_tensor(given[0])) {
     return raise(BP_ERROR_TYPE, "%U: its first argument is changed in place, so it must be a Tensor", self->name);
   }

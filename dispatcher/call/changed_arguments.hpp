@@ -1,0 +1,16 @@
+// The in-place form of an op with several results, each of which goes to the argument of its name.
+#pragma once
+
+#include "call/dispatch.hpp"
+
+namespace backplane::core {
+
+// The index of that argument; -1: none has the name.
+int32_t argument_of_result(const OpRecord& record, size_t result);
+
+// A kernel writes into the arguments where no transform and no derivative follows them. Otherwise the op computes new
+// values, and then each argument gets its own, as by copy_. Throws before anything is written if an argument is no
+// tensor, or two of them share elements.
+void change_arguments(const OpEntry& op, const bp_value* args, int32_t n_args);
+
+}  // namespace backplane::core

@@ -1,0 +1,119 @@
+"""Ops that change several arguments in place: Tensor(mut) in an entry. They do what the function does, and then write its results."""
+
+import backplane as bp
+import numpy as np
+import pytest
+from entries_plugin import entries  # noqa: F401
+
+
+def tensors():
+    draw = np.random.default_rng(0)
+    return [bp.asarray(draw.random((3, 4)), dtype=bp.float32) for _ in range(4)]
+
+
+def changed(p, m, v):
+    return [x.tolist() for x in (p, m, v)]
+
+
+def test_each_result_goes_to_the_argument_of_its_name(entries):
+    p, grad, m, v = tensors()
+    expected = entries.step(p, grad, m, v, lr=0.5)
+    assert expected._fields == ("p", "m", "v") if hasattr(expected, "_fields") else expected.p.shape == p.shape
+    returned = entries.step_(p, grad, m, v, lr=0.5)
+    assert returned.p is p and returned.m is m and returned.v is v
+    assert changed(p, m, v) == changed(*expected)
+
+
+def test_views_of_the_arguments_and_parts_of_tensors_follow(entries):
+    p, grad, m, v = tensors()
+    expected = entries.step(p[1:], grad[1:], m.T[:, 1:].T, v[1:])
+    view, first = p[1], p[0].tolist()
+    entries.step_(p[1:], grad[1:], m.T[:, 1:].T, v[1:])
+    assert changed(p[1:], m[1:], v[1:]) == changed(*expected)
+    assert view.tolist() == expected.p[0].tolist() and p[0].tolist() == first
+
+
+def test_an_argument_may_be_read_twice(entries):
+    p, _, m, v = tensors()
+    expected = entries.step(p, p, m, v)
+    entries.step_(p, p, m, v)
+    assert changed(p, m, v) == changed(*expected)
+
+
+def test_one_changed_argument_is_the_in_place_form(entries):
+    x = bp.asarray([2.0, 4.0])
+    assert entries.halve_(x) is x and x.tolist() == [1, 2] and entries.halve(x).tolist() == [0.5, 1]
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_compiled_function_changes_them_at_each_call(entries, calls):
+    p, grad, m, v = tensors()
+    q, n, w = (x * 1 for x in (p, m, v))
+
+    def step(p, grad, m, v):
+        entries.step_(p, grad, m, v)
+        return p.sum() + m.sum()
+
+    compiled = bp.compile(step)
+    for _ in range(calls):
+        assert abs(float(compiled(p, grad, m, v)) - float(step(q, grad, n, w))) < 1e-5
+        np.testing.assert_allclose(changed(p, m, v), changed(q, n, w), rtol=1e-6)
+
+
+def loss(entries, change, grad, p, m, v):
+    p, m, v = (x + grad * 0 for x in (p, m, v))
+    new = entries.step_(p, grad, m, v) if change else entries.step(p, grad, m, v)
+    return (new.p * new.p).sum() + (p if change else new.p).sum() + new.v.sum()
+
+
+def test_transforms_see_the_new_values(entries):
+    p, grad, m, v = tensors()
+
+    def of(change):
+        return lambda x: loss(entries, change, x, p, m, v)
+
+    for transform in (bp.grad, lambda f: bp.grad(lambda x: (bp.grad(f)(x) ** 2).sum()), lambda f: lambda x: bp.jvp(f, (x,), (x,))[1], lambda f: bp.compile(bp.grad(f))):
+        np.testing.assert_allclose(transform(of(True))(grad).tolist(), transform(of(False))(grad).tolist(), rtol=1e-5)
+    rows = bp.stack([grad, grad * 2])
+    np.testing.assert_allclose(bp.vmap(of(True))(rows).tolist(), bp.vmap(of(False))(rows).tolist(), rtol=1e-5)
+    leaf = (grad * 1).requires_grad_()
+    of(True)(leaf).backward()
+    np.testing.assert_allclose(leaf.grad.tolist(), bp.grad(of(False))(grad).tolist(), rtol=1e-5)
+
+
+def test_parameters_are_changed_under_no_grad(entries):
+    p, grad, m, v = tensors()
+    expected = entries.step(p, grad, m, v)
+    p.requires_grad_()
+    with pytest.raises(bp.ArgumentValueError, match="requires a gradient and is a leaf"):
+        entries.step_(p, grad, m, v)
+    assert changed(p, m, v) == changed(*tensors()[:1], *tensors()[2:])
+    with bp.no_grad():
+        entries.step_(p, grad, m, v)
+    assert changed(p, m, v) == changed(*expected) and p.requires_grad
+
+
+def test_a_wider_accumulator_keeps_its_dtype(entries):
+    p, grad, m, v = tensors()
+    m = bp.astype(m, bp.float64)
+    expected = entries.step(p, grad, m, v)
+    entries.step_(p, grad, m, v)
+    assert (p.dtype, m.dtype, v.dtype) == (bp.float32, bp.float64, bp.float32)
+    np.testing.assert_allclose(changed(p, m, v), changed(*expected), rtol=1e-6)
+
+
+def test_what_cannot_be_changed_is_refused_before_anything_is_written(entries):
+    p, grad, m, v = tensors()
+    before = changed(p, m, v)
+    for arguments, why in [
+        ((p, grad, m, m), "arguments 'm' and 'v' are both changed in place and share elements"),
+        ((p, grad, m[:2], m[1:]), "share elements"),
+        ((p, grad, m, 1.0), "argument 'v' is changed in place, so it must be a Tensor"),
+        ((p, grad, m, bp.broadcast_to(bp.ones((1, 1)), (3, 4))), "v|result|elements|memory"),
+        ((p, grad[:, :3], m, v), "shape|broadcast"),
+        ((p, bp.ones((2, 3, 4)), m, v), "shape"),
+        ((p, grad * 1j, m, v), "complex|dtype"),
+    ]:
+        with pytest.raises(bp.BackplaneError, match=why):
+            entries.step_(*arguments)
+        assert changed(p, m, v) == before
