@@ -35,7 +35,8 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
              name, "' is changed in place, so it must be a tensor, neither empty nor a number");
     const TensorImpl& target = *impl(args[k].u.t);
     if (!target.wrapper) check_writable(op, target);
-    BP_CHECK(target.wrapper || target.node || target.view || thread_state.grad_disabled || !requires_grad(Tensor::share(impl(args[k].u.t))),
+    BP_CHECK(target.wrapper || target.node || target.view || thread_state.grad_disabled ||
+                 !requires_grad(Tensor::share(impl(args[k].u.t))),
              VALUE, record.name, ": argument '", name,
              "' is changed in place, but it requires a gradient and is a leaf. Fix: change it under no_grad");
     outs[i] = args[k];

@@ -99,7 +99,7 @@ class Definition:
             "flags": self._flags(),
             "alias": self.signature.index(self.alias[1]) if self.alias else _NO_ARG,
             "tags": "python",
-            "mutates": bool(self.mutates),
+            "mutates": [self.signature.index(name) for name in self.mutates],
             "args": [
                 (a.name, _op_signature.TYPES[a.word], a.flags, a.default, self.accepts if a.is_tensor else 0)
                 for a in self.signature.arguments
@@ -128,13 +128,14 @@ class Definition:
 
     def _results(self):
         if self.mutates:
-            return [("out", 0, _OF_ARG, 0)]
+            names = _op_rules.result_names(self)
+            return [(name, 0, _OF_ARG, self.signature.index(changed)) for name, changed in zip(names, self.mutates)]
         kind = _FUNCTION if "shape" in self.rules else _COMPUTE
         return [(name, _op_signature.LIST if is_list else 0, kind, 0) for name, is_list in self.signature.results]
 
     def _shapes(self):
         if self.mutates:
-            return [("same", [0])]
+            return [("same", [self.signature.index(name)]) for name in self.mutates]
         if "shape" in self.rules:
             return [("function", [])] * len(self.signature.results)
         return self.words or [("dynamic", [])] * len(self.signature.results)
@@ -232,17 +233,24 @@ def _registration(name, place, replace):
 
 
 def _mutated(op, signature, names):
+    """The names of the arguments that kernels change, in the order of the signature."""
     names = (names,) if isinstance(names, str) else tuple(names)
-    first = signature.arguments[0] if signature.arguments else None
     if bool(names) != (not signature.results):
         raise _core.ArgumentValueError(
             f"custom_op {op}: argument mutates_args: found {names!r} and {len(signature.results)} results; an op either "
-            "returns tensors, or changes its first argument and returns None"
+            "returns tensors, or changes arguments and returns None"
         )
-    if names and (first is None or names != (first.name,) or not first.is_tensor or first.is_list):
+    tensors = [a.name for a in signature.arguments if a.is_tensor and not a.is_list and not a.flags & _op_signature.OPTIONAL]
+    if unknown := [name for name in names if name not in tensors]:
         raise _core.ArgumentValueError(
-            f"custom_op {op}: argument mutates_args: found {names!r}, expected the first argument, a Tensor: no other "
-            "can be changed in place; return new values instead"
+            f"custom_op {op}: argument mutates_args: found {unknown[0]!r}, expected names of arguments that are a Tensor: "
+            f"{', '.join(tensors) or 'there is none'}"
+        )
+    names = tuple(name for name in tensors if name in names)
+    if len(names) == 1 and signature.index(names[0]) != 0:
+        raise _core.ArgumentValueError(
+            f"custom_op {op}: argument mutates_args: found {names!r}, expected the first argument, "
+            f"{signature.arguments[0].name!r}: the one that an op changes stands first"
         )
     return names
 

@@ -51,7 +51,8 @@ def custom_op(
     name: "namespace::name". function: the kernel for all devices (or those of device_types); one without a body is a
     signature alone. A string in its place is the signature of an op whose kernels come later.
     signature: "scale(Tensor x, Scalar factor=2) -> Tensor", as in a registry file, instead of type hints.
-    mutates_args: ("x",): the kernels change their first argument in place and return None; no other can be changed.
+    mutates_args: ("x",), ("p", "m"): the kernels change these arguments in place and return None. The op returns the
+        changed tensors. Of one, it is the first argument.
     alias: "x" or "maybe x": the result is a view of x, by a `view.*` shape; such an op has no kernel.
     shape: a word of the registry's vocabulary, "broadcast(x, y)"; a list of them for several results. It gives the
     batch rule too. Without one, and without register_shape, the kernel decides.

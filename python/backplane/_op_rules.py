@@ -59,16 +59,19 @@ def _argument_meanings(definition):
     return {a.name: ([(ARGUMENT, i)], _only) for i, a in enumerate(definition.signature.arguments)}
 
 
-def _result_names(definition):
-    return ["out"] if definition.mutates else [name for name, _ in definition.signature.results]
+def result_names(definition):
+    """Of what an op changes, the arguments' names; one result has no name of its own."""
+    if definition.mutates:
+        return list(definition.mutates) if len(definition.mutates) > 1 else ["out"]
+    return [name for name, _ in definition.signature.results]
 
 
 def _result_meanings(definition, name, kind):
     """`name` for all results, a tuple where there are several, and for each by its own name."""
-    names = _result_names(definition)
+    names = result_names(definition)
     if len(names) == 1:
         return {name: ([(kind, 0)], _only)}
-    prefix = "" if kind == RESULT else f"{name}_"
+    prefix = f"{name}_" if kind != RESULT or definition.mutates else ""
     each = {prefix + result: ([(kind, j)], _only) for j, result in enumerate(names)}
     return {name: ([(kind, j) for j in range(len(names))], tuple), **each}
 
@@ -116,14 +119,14 @@ def shape_words(definition, shape):
         if None in indices:
             _fail(definition, "argument shape", repr(text), "names of the op's arguments")
         words.append((found[1], indices))
-    if len(words) != len(_result_names(definition)):
-        _fail(definition, "argument shape", f"{len(words)} rules", f"one per result, {len(_result_names(definition))}")
+    if len(words) != len(result_names(definition)):
+        _fail(definition, "argument shape", f"{len(words)} rules", f"one per result, {len(result_names(definition))}")
     return words
 
 
 def _specs(definition, returned, default):
     """A (shape, dtype) per result from what a shape function returned."""
-    names = _result_names(definition)
+    names = result_names(definition)
     several = len(names) > 1
     items = list(returned) if several and isinstance(returned, (list, tuple)) else [returned]
     if len(items) != len(names):
@@ -147,7 +150,7 @@ def shape_rule(definition, function):
     reader = _Reader(definition, "shape rule", function, meanings)
     wanted = [index for _, index in reader.reads]
 
-    single = len(_result_names(definition)) == 1
+    single = len(result_names(definition)) == 1
     parameters = inspect.signature(function).parameters.values()
     by_position = len(parameters) == len(wanted) and all(p.kind is not p.KEYWORD_ONLY for p in parameters)
 
@@ -256,7 +259,7 @@ def jvp_rule(definition, function):
     tangents = {f"t_{arguments[i].name}": ([(TANGENT, i)], _only) for i in definition.signature.tensors}
     meanings = {**tangents, **_argument_meanings(definition), **_result_meanings(definition, "out", RESULT)}
     reader = _Reader(definition, "jvp rule", function, meanings)
-    names = _result_names(definition)
+    names = result_names(definition)
     targets = sorted({index for kind, index in reader.reads if kind == TANGENT})
 
     def call(*values):
@@ -270,7 +273,7 @@ def batch_rule(definition, function):
         return "loop"
     meanings = {**_argument_meanings(definition), **_flag_meanings(definition, "batched", BATCHED)}
     reader = _Reader(definition, "batch rule", function, meanings)
-    names = _result_names(definition)
+    names = result_names(definition)
 
     def call(*values):
         return _returned(_in_order(definition, "batch rule", function(**reader.arguments(values)), names))
@@ -280,7 +283,7 @@ def batch_rule(definition, function):
 
 def decomposition(definition, function):
     reader = _Reader(definition, "decomposition", function, _argument_meanings(definition))
-    names = _result_names(definition)
+    names = result_names(definition)
 
     def call(*values):
         return _returned(_in_order(definition, "decomposition", function(**reader.arguments(values)), names))

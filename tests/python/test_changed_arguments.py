@@ -102,6 +102,59 @@ def test_a_wider_accumulator_keeps_its_dtype(entries):
     np.testing.assert_allclose(changed(p, m, v), changed(*expected), rtol=1e-6)
 
 
+@pytest.fixture(scope="module")
+def momentum():
+    @bp.custom_op("changing::momentum", mutates_args=("p", "m"))
+    def momentum(p: bp.Tensor, grad: bp.Tensor, m: bp.Tensor, *, lr: bp.types.Scalar = 0.5) -> None:
+        m[...] = 0.5 * m.numpy() + grad.numpy()
+        p[...] = p.numpy() - lr * m.numpy()
+
+    @momentum.register_vjp
+    def momentum_vjp(g, lr):
+        g_p, g_m = g
+        through = g_m - lr * g_p
+        return g_p, through, 0.5 * through
+
+    momentum.register_batch("loop")
+    return momentum
+
+
+def test_an_op_in_python_may_change_several(momentum):
+    p, grad, m, _ = tensors()
+    expected = 0.5 * m.numpy() + grad.numpy()
+    want = [(p.numpy() - 0.25 * expected).tolist(), expected.tolist()]
+    q, n = p * 1, m * 1
+    returned = momentum(p, grad, m, lr=0.25)
+    assert returned.p is p and returned.m is m and [p.tolist(), m.tolist()] == want
+    compiled = bp.compile(lambda q, n: (momentum(q, grad, n, lr=0.25), q.sum())[1])
+    assert abs(float(compiled(q, n)) - float(p.sum())) < 1e-5 and [q.tolist(), n.tolist()] == want
+    opts = bp.vmap(lambda q, g, n: (momentum(q, g, n, lr=0.25), q * 1)[1])(bp.stack([q, q]) * 1, bp.stack([grad, grad]), bp.stack([n, n]))
+    momentum(q, grad, n, lr=0.25)
+    np.testing.assert_allclose(opts[1].tolist(), q.tolist(), rtol=1e-6)
+
+
+def test_its_derivative_is_that_of_the_new_values(momentum):
+    p, grad, m, _ = tensors()
+
+    def of(x):
+        q, n = p + 0 * x, m + 0 * x
+        momentum(q, x, n)
+        return (q * q).sum() + n.sum()
+
+    new_m = 0.5 * m + grad
+    new_p = p - 0.5 * new_m
+    np.testing.assert_allclose(bp.grad(of)(grad).tolist(), (1 - new_p).tolist(), rtol=1e-5)
+
+
+def test_wrong_definitions_of_changes_are_refused():
+    def nothing(x: bp.Tensor, n: bp.types.Scalar, y: bp.Tensor) -> None:
+        pass
+
+    for names, why in [(("n",), "found 'n', expected names of arguments that are a Tensor: x, y"), (("z",), "found 'z'"), (("y",), "stands first")]:
+        with pytest.raises(bp.ArgumentValueError, match=why):
+            bp.custom_op("changing::nothing", nothing, mutates_args=names)
+
+
 def test_what_cannot_be_changed_is_refused_before_anything_is_written(entries):
     p, grad, m, v = tensors()
     before = changed(p, m, v)

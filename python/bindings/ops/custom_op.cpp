@@ -246,7 +246,7 @@ std::vector<bp_kernel_def> RecordBuilder::kernels() {
     def.context = kernel.get();
     def.dtypes = fields[2].cast<bp_dtype_mask>();
     def.flags = BP_KERNEL_STRIDED | BP_KERNEL_CASTS | BP_KERNEL_CALLS_OPS;
-    def.flags |= definition_.mutates ? uint32_t{BP_KERNEL_INPLACE} : uint32_t{BP_KERNEL_OWN_RESULTS};
+    def.flags |= !definition_.changed.empty() ? uint32_t{BP_KERNEL_INPLACE} : uint32_t{BP_KERNEL_OWN_RESULTS};
     def.file = keep(fields[3].cast<std::string>());
     def.line = fields[4].cast<uint32_t>();
     rows.push_back(def);
@@ -323,7 +323,7 @@ class CustomOp {
   OpHandle define(const py::dict& spec) {
     const std::shared_ptr<Definition> definition = new_definition();
     definition->name = spec["name"].cast<std::string>();
-    definition->mutates = spec["mutates"].cast<bool>();
+    definition->changed = spec["mutates"].cast<std::vector<int32_t>>();
     if (const py::object shape = spec["shape_function"]; !shape.is_none())
       definition->shape = PyRef::borrow(shape.ptr());
     definition->spec_type = PyRef::borrow(py::object(spec["spec_type"]).ptr());

@@ -43,10 +43,10 @@ struct Definition {
   size_t n_results = 1;
   std::vector<bool> list_results;
   std::vector<uint32_t> vjp_targets;
-  bool mutates = false;  // kernels change their first argument, which is the result
-  PyRef keyword_names;   // of the arguments after the positional ones
-  PyRef shape;           // (arguments, tensors as specs) -> a (shape, dtype) per result
-  PyRef spec_type;       // (shape, dtype) -> what rules see of a tensor without data
+  std::vector<int32_t> changed;  // per result, the argument that kernels change instead of returning it; or empty
+  PyRef keyword_names;           // of the arguments after the positional ones
+  PyRef shape;                   // (arguments, tensors as specs) -> a (shape, dtype) per result
+  PyRef spec_type;               // (shape, dtype) -> what rules see of a tensor without data
   PythonRule vjp, jvp, batch, decompose;
   std::vector<std::unique_ptr<PythonKernel>> kernels;
   Definition* next_ended = nullptr;

@@ -149,10 +149,16 @@ std::vector<uint64_t> versions_of(const bp_value* args, int32_t n_args) {
   return versions;
 }
 
+// The result that a changed argument is; -1: kernels do not change it.
+int32_t result_of_argument(const Definition& op, int32_t i) {
+  const auto found = std::find(op.changed.begin(), op.changed.end(), i);
+  return found == op.changed.end() ? -1 : static_cast<int32_t>(found - op.changed.begin());
+}
+
 void check_unchanged(const Definition& op, const bp_value* args, int32_t n_args, const std::vector<uint64_t>& before) {
   size_t k = 0;
   each_argument_tensor(args, n_args, [&](int32_t i, bp_tensor* t) {
-    const bool may_change = op.mutates && i == 0;
+    const bool may_change = result_of_argument(op, i) >= 0;
     BP_CHECK(version_of(Tensor::share(t)) == before[k++] || may_change, VALUE, op.name, ": its kernel changed '",
              op.arg_names[static_cast<size_t>(i)],
              "' in place, which its definition does not say; work on a copy, or declare mutates_args=(\"",
@@ -200,13 +206,25 @@ void copy_into(const bp_frame* frame, const bp_value& from, bp_value to) {
     throw Error(status, frame->host->get_error());
 }
 
-// The first argument's value is in the output when the kernel begins, and the result when it ends.
-PyRef changed_argument(const bp_frame* frame, const bp_value* args, bp_value* outs) {
-  bp_tensor* target = outs[0].u.t;
-  const bp_tensor* source = args[0].u.t;
+// The argument's value is in the output when the kernel begins, and the result when it ends.
+PyRef changed_argument(const bp_frame* frame, const bp_value& argument, const bp_value& out) {
+  bp_tensor* target = out.u.t;
+  const bp_tensor* source = argument.u.t;
   const bool in_place = target->storage == source->storage && target->dl.byte_offset == source->dl.byte_offset;
-  if (!in_place) copy_into(frame, args[0], outs[0]);
+  if (!in_place) copy_into(frame, argument, out);
   return kernel_argument(tensor_value(target));
+}
+
+// After the kernel, which changed arguments and returned nothing.
+void finish_changes(const Definition& op, const bp_frame* frame, const std::vector<PyRef>& values, PyObject* returned,
+                    bp_value* outs) {
+  BP_CHECK(returned == Py_None, TYPE, op.name, ": its kernel returned a value of type ", Py_TYPE(returned)->tp_name,
+           "; it changes '", op.arg_names[static_cast<size_t>(op.changed[0])], "' in place and returns None");
+  for (size_t r = 0; r < op.changed.size(); ++r) {
+    own_result(op, handle_of(values[static_cast<size_t>(op.changed[r])].get()), "kernel");
+    const Tensor proper = proper_bools(Tensor::share(outs[r].u.t));
+    if (proper.get() != outs[r].u.t) copy_into(frame, value(proper), outs[r]);
+  }
 }
 
 }  // namespace
@@ -218,17 +236,15 @@ bp_status run_python_kernel(const bp_frame* frame, const bp_value* args, int32_t
     const PyRef function = function_of(kernel.function, op, "kernel");
     KernelScope scope(*frame);
     std::vector<PyRef> values;
-    for (int32_t i = 0; i < n_args; ++i)
-      values.push_back(op.mutates && i == 0 ? changed_argument(frame, args, outs) : kernel_argument(args[i]));
+    for (int32_t i = 0; i < n_args; ++i) {
+      const int32_t r = result_of_argument(op, i);
+      values.push_back(r >= 0 ? changed_argument(frame, args[i], outs[r]) : kernel_argument(args[i]));
+    }
     const std::vector<uint64_t> before = versions_of(args, n_args);
     PyRef returned = call(function, values, op.n_positional, op.keyword_names.get());
     check_unchanged(op, args, n_args, before);
-    if (!op.mutates) return store_results(op, frame, args, n_args, std::move(returned), outs);
-    own_result(op, handle_of(values[0].get()), "kernel");
-    BP_CHECK(returned.get() == Py_None, TYPE, op.name, ": its kernel returned a value of type ",
-             Py_TYPE(returned.get())->tp_name, "; it changes '", op.arg_names[0], "' in place and returns None");
-    const Tensor proper = proper_bools(Tensor::share(outs[0].u.t));
-    if (proper.get() != outs[0].u.t) copy_into(frame, value(proper), outs[0]);
+    if (op.changed.empty()) return store_results(op, frame, args, n_args, std::move(returned), outs);
+    finish_changes(op, frame, values, returned.get(), outs);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"
 #include "bindings/ops/op_describe.hpp"
+#include "bindings/ops/op_results.hpp"
 #include "bindings/ops/op_work.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -62,45 +63,14 @@ bool read_outs(OpObject* self, PyObject* out, bp_value* outs, int32_t count) {
   return true;
 }
 
-PyObject* wrap_list(std::vector<Tensor> tensors) {
-  PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
-  for (size_t i = 0; list && i < tensors.size(); ++i) {
-    PyObject* item = tensors[i] ? wrap_tensor(std::move(tensors[i])) : Py_NewRef(Py_None);
-    if (!item) return nullptr;
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
-  }
-  return list.release();
-}
-
-// Takes over what the slot owns.
-PyObject* wrap_result(bp_value& value) {
-  if (value.tag == BP_TAG_TENSOR) [[likely]]
-    return wrap_tensor(value.u.t);
-  if (value.tag == BP_TAG_TENSOR_LIST) return wrap_list(take_list(value));
-  Py_RETURN_NONE;
-}
-
-// A type of results may outlive its op's record, and does not copy the names of its fields: interned, and kept.
-const char* lasting(const char* name) {
-  PyObject* interned = PyUnicode_InternFromString(name);
-  return interned ? PyUnicode_AsUTF8(interned) : "";
-}
-
 PyTypeObject* results_type(OpObject* self, const OpSignature& signature) {
-  if (self->results) return self->results;
-  const int32_t count = signature.result_count();
-  std::vector<PyStructSequence_Field> fields;
-  for (int32_t i = 0; i < count; ++i) fields.push_back({lasting(signature.result_name(i)), nullptr});
-  fields.push_back({nullptr, nullptr});
-  std::string name = std::string("backplane.") + PyUnicode_AsUTF8(self->name) + "_result";
-  PyStructSequence_Desc description = {name.c_str(), "The results of an op, by name.", fields.data(), count};
-  self->results = PyStructSequence_NewType(&description);
+  if (!self->results) self->results = new_results_type(self->name, signature);
   return self->results;
 }
 
 PyObject* wrap_results(OpObject* self, const OpSignature& signature, bp_value* outs) {
   const int32_t count = signature.result_count();
-  if (count == 1) return wrap_result(outs[0]);
+  if (count == 1) return outs[0].tag == BP_TAG_TENSOR ? wrap_tensor(outs[0].u.t) : wrap_result(outs[0]);
   PyTypeObject* type = results_type(self, signature);
   PyRef results = PyRef::steal(type ? PyStructSequence_New(type) : nullptr);
   for (int32_t i = 0; i < count; ++i) {
