@@ -313,8 +313,7 @@ void call_on_device(const Call& call) {
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
     count_decomposition(call.op, device);
-    if (!decompose && call.n_outs == 1 && (call.op.flags & BP_OP_ELEMENTWISE) &&
-        fused_decomposition(call, shapes.of(0), device, compute))
+    if (!decompose && (call.op.flags & BP_OP_ELEMENTWISE) && fused_decomposition(call, shapes.of(0), device, compute))
       return;
     return decompose_checked({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kCreationKey});
   }

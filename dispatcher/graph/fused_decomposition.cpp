@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "call/operand_checks.hpp"
+#include "call/role_calls.hpp"
 #include "graph/decompose.hpp"
 #include "graph/executable.hpp"
 #include "memory/lock.hpp"
@@ -38,6 +40,17 @@ void drop_all() {
   dropped.swap(kept_calls());
 }
 
+// The number among the call's tensors of the one that a result is written over; -1: it is a tensor of its own.
+int32_t changed_input(const Call& call, int32_t result) {
+  const bp_value& out = call.outs[result];
+  int32_t number = 0, found = -1;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if ((out.flags & BP_VALUE_GIVEN) && t == impl(out.u.t)) found = number;
+    ++number;
+  });
+  return found;
+}
+
 // Every call of one key is served by the same executable.
 class Key {
  public:
@@ -62,6 +75,7 @@ class Key {
       else
         put(v.tag == BP_TAG_ABSENT ? int64_t{0} : v.u.i);
     }
+    for (int32_t i = 0; i < call.n_outs; ++i) put(changed_input(call, i));
   }
   const std::string& text() const { return text_; }
 
@@ -95,9 +109,12 @@ std::shared_ptr<Graph> graph_of(const Call& call, const ShapeResult& shape, Devi
       arguments.push_back(graph->copy(v));
   }
   dims.assign(shape.sizes, shape.sizes + shape.ndim);
-  const Type result{result_dtype(record, call.args, call.n_args, 0, compute), id_of(device), dims};
-  const NodeId node = graph->add_node(call.op, arguments, {&result, 1});
-  graph->outputs.push_back(graph->node(node).first_result);
+  std::vector<Type> results;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    results.push_back({result_dtype(record, call.args, call.n_args, i, compute), id_of(device), dims});
+  const NodeId node = graph->add_node(call.op, arguments, results);
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    graph->outputs.push_back(graph->node(node).first_result + static_cast<ValueId>(i));
   return graph;
 }
 
@@ -111,7 +128,11 @@ std::shared_ptr<Executable> compiled(const Call& call, const ShapeResult& shape,
   try {
     const std::shared_ptr<Graph> graph = graph_of(call, shape, device, compute);
     decompose_without_kernel(*graph);
-    auto executable = std::make_shared<Executable>(graph);
+    ExecutableOptions options;
+    options.donated.resize(inputs.size());
+    for (int32_t i = 0; i < call.n_outs; ++i)
+      if (const int32_t k = changed_input(call, i); k >= 0) options.donated[static_cast<size_t>(k)] = true;
+    auto executable = std::make_shared<Executable>(graph, options);
     return is_one_region(executable->summary(inputs)) ? executable : nullptr;
   } catch (const Error&) {
     return nullptr;  // the parts say what is wrong
@@ -145,7 +166,10 @@ bool parts_are_seen(const Call& call) {
 }
 
 bool can_be_fused(const Call& call, const ShapeResult& shape, const Device& device) {
-  if (!(call.op.flags & BP_OP_ELEMENTWISE) || call.n_outs != 1 || call.outs[0].flags) return false;
+  // One result that is given is written by the last of the parts.
+  if (!(call.op.flags & BP_OP_ELEMENTWISE) || (call.n_outs == 1 && call.outs[0].flags)) return false;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_NOT_WANTED) return false;
   if (!device.synchronous() || !device.backend->extensions.compiler) return false;
   if (call.op.decompose->flags & BP_FORMULA_NATIVE_ONLY) return false;
   for (int32_t i = 0; i < call.n_args; ++i)
@@ -166,8 +190,23 @@ bool run_fused(const Call& call, const ShapeResult& shape, Device& device, bp_dt
     keep(key.text(), executable);
     if (!executable) return false;
   }
+  const OpRecord& record = *call.op.record;
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    if (call.outs[i].flags & BP_VALUE_GIVEN)
+      check_given(call.op, *impl(call.outs[i].u.t), shape, result_dtype(record, call.args, call.n_args, i, compute),
+                  device);
   const ExcludeKeys below(~uint64_t{0});
-  call.outs[0] = owned_value(std::move(executable->run(inputs)[0]));
+  std::vector<Tensor> results = executable->run(inputs);
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    Tensor& result = results[static_cast<size_t>(i)];
+    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) {
+      call.outs[i] = owned_value(std::move(result));
+      continue;
+    }
+    TensorImpl* target = impl(call.outs[i].u.t);
+    const bool is_written = impl(result)->storage == target->storage;  // over its donated memory
+    if (!is_written) roles::cast_into(impl(result), target, 0);
+  }
   return true;
 }
 

@@ -45,6 +45,34 @@ def test_one_changed_argument_is_the_in_place_form(entries):
     assert entries.halve_(x) is x and x.tolist() == [1, 2] and entries.halve(x).tolist() == [0.5, 1]
 
 
+@pytest.mark.parametrize("held", ["alone", "through a view", "by NumPy"])
+def test_large_tensors_are_changed_in_one_pass_with_the_bits_of_its_parts(entries, held):
+    draw = np.random.default_rng(0)
+    arrays = [draw.random(40000).astype("float32") for _ in range(4)]
+    parts = [[bp.asarray(a[i : i + 8000]) * 1 for a in arrays] for i in range(0, 40000, 8000)]
+    p, grad, m, v = (bp.asarray(a.copy()) for a in arrays) if held == "by NumPy" else (bp.asarray(a) * 1 for a in arrays)
+    view = p[:3] if held == "through a view" else None
+    for _ in range(4):
+        entries.step_(p, grad, m, v, lr=0.25)
+        for part in parts:
+            entries.step_(*part, lr=0.25)
+    for i, whole in ((0, p), (2, m), (3, v)):
+        np.testing.assert_array_equal(whole.numpy(), np.concatenate([part[i].numpy() for part in parts]))
+    assert view is None or view.tolist() == p[:3].tolist()
+    new = entries.step(p, grad, m, v, lr=0.25)
+    entries.step_(p, grad, m, v, lr=0.25)
+    assert changed(p, m, v) == changed(*new)
+
+
+def test_arguments_may_have_shapes_of_their_own(entries):
+    rows, row, total = bp.ones((3, 4)), bp.asarray([0.0, 1, 2, 3]), bp.zeros(4)
+    entries.keep_(rows, row, total)
+    assert rows.tolist() == [[1, 2, 3, 4]] * 3 and total.tolist() == [0, 1, 2, 3]
+    with pytest.raises(bp.ShapeError):
+        entries.keep_(rows, bp.ones((2, 3, 4)), total)
+    assert rows.tolist() == [[1, 2, 3, 4]] * 3 and total.tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("calls", [1, 3])
 def test_a_compiled_function_changes_them_at_each_call(entries, calls):
     p, grad, m, v = tensors()
