@@ -1,8 +1,8 @@
 // Samples that the entry does not state: a rule that is wrong for numbers and words that no sample sets would pass its
 // tests. Each is the first sample that computes something, with one argument changed. See op_compiler.hpp.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "check/op_compiler.hpp"
@@ -66,8 +66,7 @@ std::string text_of(const Literal* literal) {
   if (!literal || literal->kind == Literal::Kind::kNone) return "none";
   if (is_number(*literal)) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.17g", number_of(*literal));
-    return text;
+    return {text, std::to_chars(text, text + sizeof text, number_of(*literal)).ptr};
   }
   return literal->kind == Literal::Kind::kBool ? (literal->integer ? "true" : "false") : literal->text;
 }
