@@ -6,6 +6,7 @@ package mkdocs-material.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -133,8 +134,10 @@ def main():
     config = CONFIG | {"docs_dir": str(folder), "site_dir": str(options.out.resolve() / "html"), "nav": nav}
     file = options.out / "mkdocs.yml"
     file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", file])
-    print(f"the site: {options.out / 'html/index.html'}" if done.returncode == 0 else "docs: MkDocs has warnings, above")
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", file], env=environment, capture_output=True, text=True)
+    found = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
+    print("\n".join(found) if done.returncode else f"the site: {options.out / 'html/index.html'}")
     sys.exit(done.returncode)
 
 

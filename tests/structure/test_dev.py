@@ -12,7 +12,7 @@ TOOL = '#!/bin/sh\necho "$1 of $BACKPLANE_BUILD"\n'
 @pytest.fixture
 def tree(tmp_path):
     """A tree with ./dev and the presets, and nothing else."""
-    for name in ("dev", "CMakePresets.json"):
+    for name in ("dev", "dev-packages.sh", "CMakePresets.json"):
         shutil.copy(source_tree.ROOT / name, tmp_path / name)
     return tmp_path
 
