@@ -1,4 +1,4 @@
-"""PyTorch and Backplane: exported programs as functions of Backplane, the backend "backplane" of torch.compile, and torch.ops.bp.
+"""PyTorch and Backplane: exported programs as functions of Backplane, the backend "backplane" of torch.compile, torch.ops.bp, and a device.
 
     import backplane as bp, backplane.torch, torch
 
@@ -9,6 +9,8 @@
     fast = torch.compile(model, backend="backplane", options={"device": "vulkan"})
     torch.ops.bp.softmax(x)
 
+    model.to(backplane.torch.device("vulkan"))
+
 The bridge is tested with PyTorch 2.13. An older PyTorch raises VersionError; a newer one warns.
 """
 
@@ -16,6 +18,14 @@ from ._version import check as _check
 
 _check()
 
+from ._device import (  # noqa: E402
+    device as device,
+    fallbacks as fallbacks,
+    forbid_fallbacks as forbid_fallbacks,
+    is_registered as is_registered,
+    register as register,
+    reset_fallbacks as reset_fallbacks,
+)
 from ._exported import ExportedFunction as ExportedFunction, from_exported as from_exported  # noqa: E402
 from ._registered_ops import register_ops as register_ops  # noqa: E402
 from ._tensors import from_torch as from_torch, to_torch_tensor as to_torch_tensor  # noqa: E402

@@ -51,6 +51,9 @@ def from_torch(x, device=None):
     x = x.detach()
     if x.is_conj() or x.is_neg():
         x = x.resolve_conj().resolve_neg()
+    if x.device.type == torch._C._get_privateuse1_backend_name() and _device_bridge is not None:
+        found = _device_bridge.to_backplane(x)
+        return found if device is None else found.to(device)
     if x.device.type != "cpu" and x.device.type not in {str(info.device).partition(":")[0] for info in bp.devices()}:
         raise bp.DeviceError(
             f"backplane.torch: found a tensor on {x.device}, but no backend of Backplane drives that device. Fix: build the backend, or move the tensor with cpu()"
@@ -74,6 +77,15 @@ class _Memory:
         return 1, 0  # kDLCPU
 
 
+_device_bridge = None  # the native part of the PyTorch device, once it is registered
+
+
+def set_device_bridge(native):
+    """From now on tensors of the PyTorch device are converted without a copy."""
+    global _device_bridge
+    _device_bridge = native
+
+
 def is_plain(x):
     """Is x a strided tensor on the CPU, of a dtype that both have, whose memory holds its elements as they are?"""
     return type(x) in _PLAIN and x.is_cpu and x.layout is torch.strided and x.dtype in _TO_BACKPLANE and not (x.is_nested or x.is_conj() or x.is_neg())
@@ -84,11 +96,23 @@ def view_of(x):
     return bp.from_dlpack(_Memory(x.detach() if x.requires_grad else x))
 
 
-def to_torch_tensor(x):
-    """A tensor of PyTorch over the memory of x, without its history; a copy of a tensor with negative
-    strides, and of one on a device that PyTorch does not have (on the CPU)."""
+def to_torch_tensor(x, device=None):
+    """A tensor of PyTorch over the memory of x, without its history.
+
+    device: "cpu" for a tensor of PyTorch's CPU (the default), which copies one that lies elsewhere. A device of the type that
+    backplane.torch.register() made gives a tensor there, over the same memory if x lies on that device.
+    A tensor with negative strides is copied.
+    """
     if x.requires_grad:
         x = x.detach()
+    if device is not None and torch.device(device).type != "cpu":
+        from ._device import device as named
+
+        wanted = torch.device(device)
+        found = _device_bridge.from_backplane(x) if _device_bridge is not None else None
+        if found is None or wanted.type != found.device.type:
+            raise bp.DeviceError(f"to_torch_tensor: argument device: found {device}, expected cpu or {named(str(x.device))}")
+        return found if wanted.index in (None, found.device.index) else found.to(wanted)
     backend = x.device.backend
     if backend != "cpu" and backend != "cuda":
         x = x.to("cpu")

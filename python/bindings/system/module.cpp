@@ -19,6 +19,7 @@
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/handles.hpp"
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
@@ -51,6 +52,13 @@ A tensor over the memory that x.__dlpack__() exports.)";
 PyMethodDef functions[] = {
     {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS, kAsarrayDoc.text},
     {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS, kFromDlpackDoc.text},
+    {"tensor_handle", tensor_handle, METH_O,
+     "tensor_handle(tensor)\n--\n\nThe address of the bp_tensor behind a tensor, for modules in C++. It is valid as "
+     "long as the tensor."},
+    {"tensor_from_handle", tensor_from_handle, METH_O,
+     "tensor_from_handle(address)\n--\n\nThe tensor of a bp_tensor, by its address. The tensor holds a reference of "
+     "its "
+     "own."},
     {"bind_slot", bind_slot, METH_VARARGS, "bind_slot(slot, op)\n--\n\nMakes an op serve a piece of Python's syntax."},
     {"set_dim_form", set_dim_form, METH_VARARGS,
      "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "

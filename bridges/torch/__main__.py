@@ -1,0 +1,7 @@
+"""python -m backplane.torch build: the command backplane-torch."""
+
+import sys
+
+from ._build import main
+
+sys.exit(main())

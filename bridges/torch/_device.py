@@ -1,0 +1,156 @@
+"""Backplane as a device of PyTorch: one device type, of which each device of Backplane is an ordinal."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+import backplane as bp
+from backplane import _core
+
+from . import _tensors
+from ._aten_rows import row_of
+
+__all__ = ["device", "fallbacks", "forbid_fallbacks", "is_registered", "register", "reset_fallbacks"]
+
+_POLICIES = {"allow": 0, "warn": 1, "forbid": 2}
+_REFUSALS = (bp.DtypeError, bp.MissingRuleError, NotImplementedError)
+
+
+class _State:
+    name: str | None = None
+    native = None
+
+
+_state = _State()
+
+
+def register(name: str = "backplane") -> torch.device:
+    """Makes Backplane's devices available to PyTorch, as the device type `name`. Returns its first device, the CPU.
+
+    Call it before the first use of the device; `device(name)` calls it. The native part is compiled at the first use on a machine.
+
+    name: the name of the device type, and of the module torch.<name>.
+    Errors: RuntimeError where the process has registered another name, of Backplane or of another backend.
+
+    Example:
+        >>> backplane.torch.register()
+        device(type='backplane', index=0)
+    """
+    if not name.isidentifier():
+        raise bp.ArgumentValueError(f"register: argument name: found {name!r}, expected a Python identifier")
+    if _state.name is not None:
+        if name != _state.name and name != "backplane":
+            raise bp.ArgumentValueError(f"register: argument name: found {name!r}, but the device is registered as {_state.name!r}. Fix: call register first")
+        return torch.device(_state.name, 0)
+    _start(name)
+    return torch.device(name, 0)
+
+
+def _start(name):
+    from . import _device_module, _device_operators
+    from ._build import load_native
+
+    taken = torch._C._get_privateuse1_backend_name()
+    if taken not in ("privateuseone", name):
+        raise bp.BackplaneError(
+            f"register: the process has another private device, {taken!r}, and PyTorch has one per process. Fix: use a process without that backend"
+        )
+    native = load_native()
+    policy = os.environ.get("BACKPLANE_TORCH_FALLBACK", "warn")
+    if policy not in _POLICIES:
+        raise bp.ArgumentValueError(f"BACKPLANE_TORCH_FALLBACK: found {policy!r}, expected allow, warn or forbid")
+    dtypes = [getattr(bp, dtype) for dtype in _dtype_names()]
+    native.start((_core.tensor_handle, _core.tensor_from_handle, dtypes, _REFUSALS))
+    native.set_policy(_POLICIES[policy])
+    for info in bp.devices():
+        native.add_device(str(info.device))
+    _state.native = native
+    torch.utils.rename_privateuse1_backend(name)
+    torch._register_device_module(name, _device_module.module_of(name, native))
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True)
+    _state.name = name
+    _register_rows(native)
+    _device_operators.register()
+    _tensors.set_device_bridge(native)
+
+
+def _dtype_names():
+    """In the order of the contract's numbers."""
+    return ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def _find_row(name):
+    packet, _, which = name.partition(".")
+    return row_of(getattr(getattr(torch.ops.aten, packet), which or "default"))
+
+
+def _register_rows(native):
+    from ._device_forms import forms
+
+    done = set()
+    for name, row, kinds, form in forms():
+        if name not in done:
+            done.add(name)
+            native.add_row(name, row, kinds, form, _find_row)
+
+
+def is_registered() -> bool:
+    """Is the device registered?"""
+    return _state.name is not None
+
+
+def device(name: bp.Device | str = "cpu") -> torch.device:
+    """The torch.device of a device of Backplane, by its name there.
+
+    Errors: DeviceError for an unknown name, with those that exist.
+
+    Example:
+        >>> backplane.torch.device("cpu")
+        device(type='backplane', index=0)
+    """
+    found = bp.Device(str(name))  # its error lists the devices
+    register()
+    return torch.device(_state.name, _state.native.add_device(str(found)))
+
+
+def _native():
+    register()
+    return _state.native
+
+
+def fallbacks() -> dict[str, int]:
+    """How often PyTorch's CPU computed an operator for the device, by operator. Operators that draw random numbers are not counted.
+
+    Example:
+        >>> backplane.torch.fallbacks()
+        {}
+    """
+    return _native().fallbacks()
+
+
+def reset_fallbacks() -> None:
+    """Sets the counts of fallbacks() to zero."""
+    _native().reset_fallbacks()
+
+
+class forbid_fallbacks:
+    """Forbids PyTorch's CPU to compute operators for the device: they raise NotImplementedError with the operator's name.
+
+    forbidden: False allows it again, without a warning. In a `with` statement it holds for the block.
+
+    Example:
+        >>> with backplane.torch.forbid_fallbacks():
+        ...     torch.ones(2, device="backplane").sin().sum().item()
+        1.682941...
+    """
+
+    def __init__(self, forbidden: bool = True):
+        self._before = _native().set_policy(_POLICIES["forbid" if forbidden else "allow"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        _native().set_policy(self._before)
