@@ -10,12 +10,12 @@ import backplane as bp
 from backplane import _core
 
 from . import _tensors
-from ._aten_rows import row_of
 
 __all__ = ["device", "fallbacks", "forbid_fallbacks", "is_registered", "register", "reset_fallbacks"]
 
 _POLICIES = {"allow": 0, "warn": 1, "forbid": 2}
-_REFUSALS = (bp.DtypeError, bp.MissingRuleError, NotImplementedError)
+# Errors after which PyTorch's CPU may compute the operator, or says what is wrong with its arguments.
+_REFUSALS = (bp.DtypeError, bp.MissingRuleError, bp.ShapeError, bp.ArgumentTypeError, bp.ArgumentValueError, bp.OutOfRangeError, NotImplementedError)
 
 
 class _State:
@@ -81,19 +81,14 @@ def _dtype_names():
     return ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
-def _find_row(name):
-    packet, _, which = name.partition(".")
-    return row_of(getattr(getattr(torch.ops.aten, packet), which or "default"))
-
-
 def _register_rows(native):
-    from ._device_forms import forms
+    from ._device_forms import forms, function_of
 
     done = set()
     for name, row, kinds, form in forms():
         if name not in done:
             done.add(name)
-            native.add_row(name, row, kinds, form, _find_row)
+            native.add_row(name, row, kinds, form, function_of)
 
 
 def is_registered() -> bool:

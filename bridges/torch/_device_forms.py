@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import torch
 
-from ._aten_rows import has_row
+from . import _device_factors
+from ._aten_rows import has_row, row_of
 
-__all__ = ["forms", "FUNCTIONAL", "IN_PLACE", "OUT"]
+__all__ = ["forms", "function_of", "FUNCTIONAL", "IN_PLACE", "OUT"]
 
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 
@@ -43,6 +44,16 @@ def forms():
     return found
 
 
+def function_of(name):
+    """The function that computes a functional operator, over tensors of Backplane."""
+    packet, _, which = name.partition(".")
+    return _device_factors.ROWS.get(name) or row_of(getattr(getattr(torch.ops.aten, packet), which or "default"))
+
+
+def _is_computed(overload):
+    return _name(overload) in _device_factors.ROWS or has_row(overload)
+
+
 def _functional():
     seen = set()
     for schema in torch._C._jit_get_all_schemas():
@@ -50,7 +61,7 @@ def _functional():
             continue
         packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"), None)
         overload = getattr(packet, schema.overload_name or "default", None) if packet is not None else None
-        if overload is None or overload in seen or not torch._C._dispatch_has_kernel(overload.name()) or not has_row(overload):
+        if overload is None or overload in seen or not torch._C._dispatch_has_kernel(overload.name()) or not _is_computed(overload):
             continue
         seen.add(overload)
         if any(argument.alias_info is not None for argument in overload._schema.arguments) or torch.Tag.nondeterministic_seeded in overload.tags:

@@ -112,20 +112,20 @@ class _Functions:
 
     # ---- memory
     def memory_stats(self, device=None) -> dict[str, int]:
-        """allocated, peak, reserved, allocations and cache_hits of the device's memory."""
+        """What bp.memory_stats says of the device."""
         return dict(bp.memory_stats(self._device(device)))
 
     def memory_allocated(self, device=None) -> int:
         """Bytes of the device's memory that tensors hold."""
-        return self.memory_stats(device)["allocated"]
+        return self.memory_stats(device)["allocated_bytes"]
 
     def max_memory_allocated(self, device=None) -> int:
         """The largest memory_allocated so far."""
-        return self.memory_stats(device)["peak"]
+        return self.memory_stats(device)["peak_bytes"]
 
     def memory_reserved(self, device=None) -> int:
         """Bytes that Backplane holds of the device's memory."""
-        return self.memory_stats(device)["reserved"]
+        return self.memory_stats(device)["reserved_bytes"]
 
     def reset_peak_memory_stats(self, device=None) -> None:
         """Begins a new peak."""

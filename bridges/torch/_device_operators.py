@@ -36,7 +36,7 @@ def native_dropout(input, p, train):
     """Draws from the generator of PyTorch's CPU what dropout draws there."""
     if train is False or p == 0:
         return input.clone(), torch.ones_like(input, dtype=torch.bool)
-    kept = torch.empty(input.shape, dtype=input.dtype).bernoulli_(1 - p).bool().to(input.device)
+    kept = torch.empty_like(input, device="cpu").bernoulli_(1 - p).bool().to(input.device)
     return input * kept * (0.0 if p == 1 else 1 / (1 - p)), kept
 
 
@@ -44,7 +44,30 @@ def record_stream(self, stream):
     """Backplane orders the uses of memory on several streams itself."""
 
 
+def non_finite_check_and_unscale(tensors, found_inf, inv_scale):
+    """Multiplies by inv_scale; found_inf becomes 1 where an element is not finite."""
+    for x in tensors:
+        found_inf.copy_(torch.maximum(found_inf, (~torch.isfinite(x)).any().to(found_inf.dtype)))
+        x.mul_(inv_scale.to(x.dtype))
+
+
+def update_scale(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval):
+    """The scale of torch.amp.GradScaler after a step."""
+    if found_inf.item():
+        scale.mul_(backoff_factor)
+        growth_tracker.zero_()
+    elif growth_tracker.item() + 1 == growth_interval:
+        grown = scale * growth_factor
+        scale.copy_(torch.where(torch.isfinite(grown), grown, scale))
+        growth_tracker.zero_()
+    else:
+        growth_tracker.add_(1)
+    return scale
+
+
 _OPERATORS = {
+    "_amp_foreach_non_finite_check_and_unscale_": non_finite_check_and_unscale,
+    "_amp_update_scale_": update_scale,
     "native_batch_norm": native_batch_norm,
     "_native_batch_norm_legit": _batch_norm,
     "_batch_norm_with_update": batch_norm_with_update,

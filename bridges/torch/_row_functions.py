@@ -7,8 +7,8 @@ import backplane as bp
 op = bp.ops.bp
 
 __all__ = [
-    "along_axis", "axes", "bernoulli", "concatenated", "converted", "gathered", "index_put", "indexed", "masked_fill", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
-    "safe_softmax", "scattered", "sliced", "unique", "where",
+    "along_axis", "axes", "bernoulli", "concatenated", "converted", "gathered", "index_put", "index_reduce", "indexed", "masked_fill", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
+    "safe_softmax", "scattered", "sliced", "solve", "unique", "where",
 ]  # fmt: skip
 
 _KINDS = {"bool": 0, "unsigned integer": 1, "signed integer": 1, "integral": 1, "real floating": 2, "complex floating": 3}
@@ -213,6 +213,22 @@ def scattered(x, dim, index, source, reduce):
     else:
         part = bp.scatter(part, dim, index, source, reduce)
     return op.slice_put(x, part, axes, [0] * len(axes), sizes, [1] * len(axes)) if axes else part
+
+
+def index_reduce(x, dim, index, source, reduce, include_self):
+    """x with parts of the source combined with its parts at the positions along dim."""
+    axis = dim % x.ndim
+    places = bp.reshape(index, [-1 if place == axis else 1 for place in range(x.ndim)])
+    return bp.scatter(x, axis, bp.broadcast_to(places, source.shape), source, reduce, include_self=include_self)
+
+
+def solve(a, b, left):
+    """The x with a x = b; b is a stack of vectors if its shape is that of a without the last axis."""
+    import backplane.compat.torch as spelled
+
+    if b.ndim > 1 and a.ndim - 1 == b.ndim and tuple(a.shape[:-1]) == tuple(b.shape):
+        return bp.squeeze(spelled.linalg.solve(a, bp.expand_dims(b, [-1]), left=True), -1)
+    return spelled.linalg.solve(a, b, left=left)
 
 
 def unique(x, return_inverse, return_counts, dim):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 import backplane as bp
@@ -81,9 +83,25 @@ _device_bridge = None  # the native part of the PyTorch device, once it is regis
 
 
 def set_device_bridge(native):
-    """From now on tensors of the PyTorch device are converted without a copy."""
+    """From now on tensors of the PyTorch device are converted without a copy, and exported by DLPack as Backplane's."""
     global _device_bridge
     _device_bridge = native
+    for name in ("__dlpack__", "__dlpack_device__"):
+        setattr(torch.Tensor, name, _exporting_device_tensors(getattr(torch.Tensor, name), name))
+
+
+def _exporting_device_tensors(method, name):
+    """PyTorch's method, which knows private devices by a number that no other library reads."""
+
+    @functools.wraps(method)
+    def export(self, *args, **kwargs):
+        if self.device.type != torch._C._get_privateuse1_backend_name():
+            return method(self, *args, **kwargs)
+        if self.requires_grad:
+            raise BufferError(f"{name}: a tensor that requires a gradient cannot be exported. Fix: call detach() first")
+        return getattr(_device_bridge.to_backplane(self.resolve_conj().resolve_neg()), name)(*args, **kwargs)
+
+    return export
 
 
 def is_plain(x):

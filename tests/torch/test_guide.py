@@ -8,12 +8,13 @@ import pytest
 import backplane as bp
 from backplane.torch import _version
 
-GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs/guides/pytorch.md"
+GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs/guides"
 
 
-def test_the_examples_of_the_guide_run(tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 8
+@pytest.mark.parametrize("guide", ["pytorch.md", "pytorch_device.md"])
+def test_the_examples_of_the_guide_run(tmp_path, guide):
+    blocks = re.findall(r"^```python\n(.*?)^```", (GUIDES / guide).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 6
     program = tmp_path / "guide.py"
     program.write_text("\n".join(blocks))
     exec(compile(program.read_text(), str(program), "exec"), {"__name__": "guide"})

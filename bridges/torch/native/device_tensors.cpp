@@ -7,6 +7,7 @@
 #include <c10/core/TensorImpl.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "backplane/op.hpp"
 #include "backplane/storage_view.hpp"
@@ -15,21 +16,63 @@ namespace backplane_torch {
 
 namespace {
 
-// What a storage of PyTorch owns. `origin`: where its first byte lies in Backplane's storage.
+// What a storage of PyTorch owns. `origin`: where its first byte lies in Backplane's storage. All are in one list:
+// PyTorch makes tensors over a bare address where it writes files.
 struct Memory {
   backplane::Tensor base;
   uint64_t origin;
+  void* first;
+  Memory *before = nullptr, *after = nullptr;
 };
 
-void delete_memory(void* memory) { delete static_cast<Memory*>(memory); }
+class MemoryList {
+ public:
+  void add(Memory* memory) noexcept {
+    lock();
+    memory->after = head_;
+    if (head_) head_->before = memory;
+    head_ = memory;
+    unlock();
+  }
+  void remove(Memory* memory) noexcept {
+    lock();
+    (memory->before ? memory->before->after : head_) = memory->after;
+    if (memory->after) memory->after->before = memory->before;
+    unlock();
+  }
+  const Memory* find(const void* first) noexcept {
+    lock();
+    const Memory* found = head_;
+    while (found && found->first != first) found = found->after;
+    unlock();
+    return found;
+  }
+
+ private:
+  void lock() noexcept {
+    while (locked_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() noexcept { locked_.clear(std::memory_order_release); }
+
+  std::atomic_flag locked_;
+  Memory* head_ = nullptr;
+};
+MemoryList g_memories;
+
+void delete_memory(void* memory) {
+  g_memories.remove(static_cast<Memory*>(memory));
+  delete static_cast<Memory*>(memory);
+}
 
 const Memory& memory_of(const at::Tensor& x) {
   TORCH_CHECK(x.has_storage(), "backplane.torch: found a tensor without a storage (layout ", x.layout(),
               "), expected a strided one. Fix: call to_dense() first");
   const c10::DataPtr& data = x.storage().data_ptr();
-  TORCH_CHECK(data.get_deleter() == &delete_memory, "backplane.torch: found a tensor on ", x.device(),
-              " whose memory was not allocated there");
-  return *static_cast<const Memory*>(data.get_context());
+  if (data.get_deleter() == &delete_memory) return *static_cast<const Memory*>(data.get_context());
+  const Memory* found = g_memories.find(data.get());
+  TORCH_CHECK(found, "backplane.torch: found a tensor on ", x.device(), " whose memory was not allocated there");
+  return *found;
 }
 
 bool is_whole_view(const bp_tensor& t, const Memory& memory, const at::Tensor& x, bp_dtype dtype) {
@@ -83,7 +126,8 @@ c10::DataPtr data_of(backplane::Tensor base) {
   const bp_tensor& t = *base.get();
   void* first = t.dl.data ? static_cast<char*>(t.dl.data) + t.dl.byte_offset : nullptr;
   const c10::Device device(kDevice, index_of(base.device()));
-  auto* memory = new Memory{base, t.dl.byte_offset};
+  auto* memory = new Memory{std::move(base), t.dl.byte_offset, first};
+  g_memories.add(memory);
   return {first, memory, &delete_memory, device};
 }
 
@@ -103,12 +147,13 @@ backplane::Tensor operand_of(const at::Tensor& x, bp_device device) {
     const backplane::Tensor found = view_of(x);
     const bp_device own = found.device();
     TORCH_CHECK(own.backend == device.backend && own.ordinal == device.ordinal,
-                "Expected all tensors to be on the same device, but found at least two devices, ",
-                backplane::device_name(own), " and ", backplane::device_name(device), "!");
+                "Expected all tensors to be on the same device, but found at least two devices, ", x.device(), " (",
+                backplane::device_name(own), ") and ", backplane::device_name(device), "!");
     return found;
   }
-  TORCH_CHECK(x.is_cpu() && x.dim() == 0, "Expected all tensors to be on the same device, but found at least two devices, ",
-              x.device(), " and ", backplane::device_name(device), "!");
+  TORCH_CHECK(x.is_cpu() && x.dim() == 0,
+              "Expected all tensors to be on the same device, but found at least two devices, ", x.device(), " and ",
+              c10::Device(kDevice, index_of(device)), "!");
   return guarded("backplane.torch",
                  [&] { return backplane::from_host(x.data_ptr(), {}, {}, dtype_of(x.scalar_type()), device); });
 }
@@ -135,7 +180,9 @@ void write(const backplane::Tensor& source, const backplane::Tensor& target) {
 at::Tensor tensor_from(backplane::Tensor result) {
   const bp_tensor& t = *result.get();
   if (t.flags & BP_TENSOR_WRAPPER)
-    TORCH_CHECK(false, "backplane.torch: found a traced tensor of Backplane as a result. Fix: call the operator outside of bp.compile and transforms");
+    TORCH_CHECK(false,
+                "backplane.torch: found a traced tensor of Backplane as a result. Fix: call the operator outside of "
+                "bp.compile and transforms");
   return over(result.is_contiguous() ? std::move(result) : copied(result));
 }
 

@@ -1,7 +1,7 @@
 // Tensors of the PyTorch device over storages of Backplane, and the numbers of Backplane's devices in PyTorch.
 //
-// A storage of PyTorch owns one tensor of Backplane, its base. Every tensor of PyTorch over that storage is a view of the
-// base, made when an op needs it. Any thread may call these functions. They throw c10::Error.
+// A storage of PyTorch owns one tensor of Backplane, its base. Every tensor of PyTorch over that storage is a view of
+// the base, made when an op needs it. Any thread may call these functions. They throw c10::Error.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -67,7 +67,8 @@ c10::DeviceIndex add_device(bp_device device) {
 bp_device device_of(c10::DeviceIndex index) {
   if (index < 0) index = t_current;
   TORCH_CHECK(index < g_device_count.load(), "backplane.torch: found device index ", static_cast<int>(index),
-              ", expected one below ", g_device_count.load(), ". Fix: backplane.torch.device(name) gives a device by name");
+              ", expected one below ", g_device_count.load(),
+              ". Fix: backplane.torch.device(name) gives a device by name");
   return g_devices[index];
 }
 
@@ -91,10 +92,14 @@ c10::ScalarType scalar_type_of(bp_dtype dtype) { return g_dtypes.theirs[dtype]; 
 void rethrow(const backplane::Error& error, const std::string& place) {
   const std::string text = place + ": " + error.what();
   switch (error.code()) {
-    case BP_ERROR_INDEX: TORCH_CHECK_INDEX(false, text);
-    case BP_ERROR_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, text);
-    case BP_ERROR_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, text);
-    default: TORCH_CHECK(false, text);
+    case BP_ERROR_INDEX:
+      TORCH_CHECK_INDEX(false, text);
+    case BP_ERROR_NOT_IMPLEMENTED:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+    case BP_ERROR_MEMORY:
+      TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+    default:
+      TORCH_CHECK(false, text);
   }
 }
 

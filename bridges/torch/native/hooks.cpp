@@ -1,11 +1,12 @@
 // What PyTorch asks of the device: its default generators, its memory, its state.
 //
-// Random numbers are drawn by PyTorch's CPU, so a program draws the same numbers on every device. The default generator of
-// each device is the CPU's default generator.
+// Random numbers are drawn by PyTorch's CPU, so a program draws the same numbers on every device. The default generator
+// of each device is the CPU's default generator.
 #include "hooks.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/CPUAllocator.h>
 
 #include "device_tensors.hpp"
 
@@ -20,12 +21,14 @@ struct DeviceGenerator final : c10::GeneratorImpl {
 
   void set_current_seed(uint64_t seed) override { host_.set_current_seed(seed); }
   void set_offset(uint64_t) override {
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "Generator.set_offset: generators of the device have a state instead of an offset. "
-                                       "Fix: use get_state() and set_state()");
+    TORCH_CHECK_NOT_IMPLEMENTED(false,
+                                "Generator.set_offset: generators of the device have a state instead of an offset. "
+                                "Fix: use get_state() and set_state()");
   }
   uint64_t get_offset() const override {
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "Generator.get_offset: generators of the device have a state instead of an offset. "
-                                       "Fix: use get_state() and set_state()");
+    TORCH_CHECK_NOT_IMPLEMENTED(false,
+                                "Generator.get_offset: generators of the device have a state instead of an offset. "
+                                "Fix: use get_state() and set_state()");
   }
   uint64_t current_seed() const override { return host_.current_seed(); }
   uint64_t seed() override { return host_.seed(); }
@@ -69,6 +72,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   at::Generator getNewGenerator(c10::DeviceIndex index) const override {
     return at::make_generator<DeviceGenerator>(index < 0 ? current_device() : index, at::detail::createCPUGenerator());
   }
+  // Backplane copies from any memory of the host, so there is nothing to pin.
+  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     resize_storage(storage, bytes);
   }

@@ -2,6 +2,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -32,15 +33,24 @@ bool note(const std::string& name) {
   return ++calls()[name] == 1;
 }
 
-void check_policy(const c10::OperatorHandle& op) {
-  const std::string name = c10::toString(op.operator_name());
-  const HostPolicy policy = host_policy();
-  TORCH_CHECK_NOT_IMPLEMENTED(policy != HostPolicy::kForbid, name,
-                              ": Backplane has no row for this operator and these dtypes, and the host may not compute it. "
-                              "Fix: backplane.torch.forbid_fallbacks(False), or BACKPLANE_TORCH_FALLBACK=allow");
-  if (note(name) && policy == HostPolicy::kWarn)
-    TORCH_WARN(name, ": Backplane has no row for this operator and these dtypes; PyTorch's CPU computes it. "
-                     "backplane.torch.fallbacks() counts such calls");
+void check_allowed(const std::string& name) {
+  TORCH_CHECK_NOT_IMPLEMENTED(host_policy() != HostPolicy::kForbid, name,
+                              ": Backplane has no row for this operator, and the host may not compute it. Fix: "
+                              "backplane.torch.forbid_fallbacks(False), or BACKPLANE_TORCH_FALLBACK=allow");
+}
+
+void count(const std::string& name) {
+  if (note(name) && host_policy() == HostPolicy::kWarn)
+    TORCH_WARN(name,
+               ": Backplane does not compute this operator for these arguments; PyTorch's CPU does. "
+               "backplane.torch.fallbacks() counts such calls");
+}
+
+void compute(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  for (size_t i = first; i < stack->size(); ++i)
+    if ((*stack)[i].isGenerator()) (*stack)[i] = *host_generator((*stack)[i].toGenerator());
+  at::native::cpu_fallback(op, stack);
 }
 
 void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) { run_on_host(op, stack); }
@@ -48,12 +58,16 @@ void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::St
 }  // namespace
 
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::string name = c10::toString(op.operator_name());
   const bool drawn = draws(op);
-  if (!drawn) check_policy(op);
-  const size_t first = stack->size() - op.schema().arguments().size();
-  for (size_t i = first; i < stack->size(); ++i)
-    if ((*stack)[i].isGenerator()) (*stack)[i] = *host_generator((*stack)[i].toGenerator());
-  at::native::cpu_fallback(op, stack);
+  if (!drawn) check_allowed(name);
+  compute(op, stack);
+  if (!drawn) count(name);
+}
+
+void retry_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  compute(op, stack);
+  count(c10::toString(op.operator_name()));
 }
 
 void set_host_policy(HostPolicy policy) { g_policy = static_cast<int>(policy); }
@@ -75,7 +89,8 @@ void reset_host_calls() {
 }
 
 void register_host_fallback() {
-  static auto* library = new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 

@@ -49,7 +49,8 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, OptionalTyp
   const c10::DeviceIndex index = index_in(device);
   const size_t item = c10::elementSize(type);
   const auto count = static_cast<int64_t>(at::detail::computeStorageNbytes(size, stride, item) / item);
-  Tensor made = count == c10::multiply_integers(size) ? new_tensor(size, type, index) : new_tensor({count}, type, index);
+  Tensor made =
+      count == c10::multiply_integers(size) ? new_tensor(size, type, index) : new_tensor({count}, type, index);
   if (made.sizes() != size || made.strides() != stride) made.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride);
   return made;
 }

@@ -81,7 +81,8 @@ PyObject* reset_fallback_counts(PyObject*, PyObject*) {
 
 PyObject* to_backplane(PyObject*, PyObject* tensor) {
   return called([&]() -> PyObject* {
-    TORCH_CHECK(THPVariable_Check(tensor), "backplane.torch: found a ", Py_TYPE(tensor)->tp_name, ", expected a torch.Tensor");
+    TORCH_CHECK(THPVariable_Check(tensor), "backplane.torch: found a ", Py_TYPE(tensor)->tp_name,
+                ", expected a torch.Tensor");
     return tensor_object(view_of(THPVariable_Unpack(tensor))).release();
   });
 }

@@ -36,6 +36,16 @@ Object operand_object(const at::Tensor& x, bp_device device) {
   return tensor_object(operand_of(x, device));
 }
 
+// Index tensors may lie on the CPU.
+Object list_element(const c10::IValue& element, bp_device device) {
+  if (!element.isTensor() || !element.toTensor().defined() || !element.toTensor().is_cpu())
+    return python_value(element, 't', device);
+  const at::Tensor x = element.toTensor();
+  return tensor_object(backplane::from_host(x.data_ptr(), {x.sizes().data(), x.sizes().size()},
+                                            {x.strides().data(), x.strides().size()}, dtype_of(x.scalar_type()),
+                                            device));
+}
+
 template <class List, class Make>
 Object list_object(const List& list, Make make) {
   Object made = checked(PyList_New(static_cast<Py_ssize_t>(list.size())));
@@ -86,7 +96,8 @@ Object python_value(const c10::IValue& value, char kind, bp_device device) {
   if (kind == 'd') return dtype_object(value);
   if (value.isTensor()) return operand_object(value.toTensor(), device);
   if (value.isBool()) return checked(PyBool_FromLong(value.toBool()));
-  if (value.isInt() || value.isSymInt()) return checked(PyLong_FromLongLong(value.toSymInt().guard_int(__FILE__, __LINE__)));
+  if (value.isInt() || value.isSymInt())
+    return checked(PyLong_FromLongLong(value.toSymInt().guard_int(__FILE__, __LINE__)));
   if (value.isDouble()) return checked(PyFloat_FromDouble(value.toDouble()));
   if (value.isScalar()) return number_object(value.toScalar());
   if (value.isString()) return checked(PyUnicode_FromString(value.toStringRef().c_str()));
@@ -95,7 +106,7 @@ Object python_value(const c10::IValue& value, char kind, bp_device device) {
   if (value.isIntList())
     return list_object(value.toIntVector(), [](int64_t i) { return checked(PyLong_FromLongLong(i)); });
   if (value.isList())
-    return list_object(value.toListRef(), [&](const c10::IValue& element) { return python_value(element, 't', device); });
+    return list_object(value.toListRef(), [&](const c10::IValue& element) { return list_element(element, device); });
   if (value.isDevice() || value.isGenerator()) return none();
   TORCH_CHECK_NOT_IMPLEMENTED(false, "backplane.torch: found an argument of type ", value.tagKind());
 }

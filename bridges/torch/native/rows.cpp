@@ -50,7 +50,9 @@ void check_castable(const std::string& name, const backplane::Tensor& from, cons
 class RowKernel final : public c10::OperatorKernel {
  public:
   RowKernel(std::string name, std::string row, std::string kinds, Form form, PyObject* find)
-      : name_(std::move(name)), row_(std::move(row)), kinds_(std::move(kinds)), form_(form), find_(Py_NewRef(find)) {}
+      : name_(std::move(name)), row_(std::move(row)), kinds_(std::move(kinds)), form_(form), find_(Py_NewRef(find)) {
+    n_inputs_ = kinds_.size() - (!kinds_.empty() && kinds_.back() == 'o');
+  }
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t n_all = op.schema().arguments().size(), first = stack->size() - n_all;
@@ -61,11 +63,11 @@ class RowKernel final : public c10::OperatorKernel {
       Interpreter lock;
       DefaultDevice scope(device);
       const Object found = compute(*stack, first, device);
-      if (!found && !take_refusal()) throw_python_error(name_);
+      if (!found && (host_policy() == HostPolicy::kForbid || !take_refusal())) throw_python_error(name_);
       computed = static_cast<bool>(found);
       if (computed) results = finish(op, *stack, first, found.get());
     }
-    if (!computed) return run_on_host(op, stack);
+    if (!computed) return retry_on_host(op, stack);
     torch::jit::drop(*stack, n_all);
     for (c10::IValue& result : results) stack->push_back(std::move(result));
   }
@@ -78,7 +80,9 @@ class RowKernel final : public c10::OperatorKernel {
     std::vector<Object> owned;
     std::vector<PyObject*> args;
     for (size_t i = 0; i < kinds_.size(); ++i) {
-      owned.push_back(python_value(stack[first + i], kinds_[i], device));
+      const bool of_result = kinds_[i] == 'o';  // the dtype of a factory with out=
+      owned.push_back(of_result ? python_value(stack[first + i].toTensor().scalar_type(), 'd', device)
+                                : python_value(stack[first + i], kinds_[i], device));
       args.push_back(owned.back().get());
     }
     return Object(PyObject_Vectorcall(function_, args.data(), args.size(), nullptr));
@@ -93,9 +97,9 @@ class RowKernel final : public c10::OperatorKernel {
         results.push_back(torch_value(element(found, several, i), returns[i].type(), stack, first));
       return results;
     }
-    const size_t n_outs = form_ == Form::kInPlace ? 1 : op.schema().arguments().size() - kinds_.size();
+    const size_t n_outs = form_ == Form::kInPlace ? 1 : op.schema().arguments().size() - n_inputs_;
     for (size_t i = 0; i < n_outs; ++i) {
-      const at::Tensor& out = stack[form_ == Form::kInPlace ? first : first + kinds_.size() + i].toTensor();
+      const at::Tensor& out = stack[form_ == Form::kInPlace ? first : first + n_inputs_ + i].toTensor();
       assign(element(found, n_outs > 1, i), out);
       if (i < returns.size()) results.push_back(out);
     }
@@ -124,13 +128,15 @@ class RowKernel final : public c10::OperatorKernel {
 
   std::string name_, row_, kinds_;
   Form form_;
+  size_t n_inputs_;
   PyObject *find_, *function_ = nullptr;
 };
 
 }  // namespace
 
 void register_row(const char* name, const char* row, const char* kinds, Form form, PyObject* find) {
-  static auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->impl(name, torch::CppFunction::makeFromBoxedFunctor(
                           std::make_unique<RowKernel>(std::string("aten::") + name, row, kinds, form, find)));
 }

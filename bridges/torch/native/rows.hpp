@@ -17,6 +17,9 @@ void register_row(const char* name, const char* row, const char* kinds, Form for
 enum class HostPolicy : int { kAllow, kWarn, kForbid };
 // Computes an operator on PyTorch's CPU, if the policy allows it. Random numbers are always drawn there.
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+// The same after the operator's row has refused the arguments. A failure of the CPU is PyTorch's error, and not
+// counted.
+void retry_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 void set_host_policy(HostPolicy policy);
 HostPolicy host_policy();
 // {operator: calls}, of the calls that the host computed.
