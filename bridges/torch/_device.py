@@ -82,13 +82,14 @@ def _dtype_names():
 
 
 def _register_rows(native):
-    from ._device_forms import forms, function_of
+    from . import _device_programs
+    from ._device_forms import forms
 
     done = set()
     for name, row, kinds, form in forms():
         if name not in done:
             done.add(name)
-            native.add_row(name, row, kinds, form, function_of)
+            native.add_row(name, row, kinds, form, _device_programs)
 
 
 def is_registered() -> bool:

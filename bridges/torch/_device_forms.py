@@ -16,6 +16,7 @@ FUNCTIONAL, IN_PLACE, OUT = range(3)
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format", "generator", "non_blocking"}
 _FACTORY = {"dtype", "layout", "device", "pin_memory"}
+_NUMBERS = {"number", "float", "Optional[number]", "Optional[float]"}
 # PyTorch composes these of empty, copy_ and fill_, which keeps strides and devices as it has them.
 _COMPOSED = {
     "clone", "contiguous", "_to_copy", "to", "copy", "detach_copy", "lift", "lift_fresh_copy", "alias_copy", "resolve_conj", "resolve_neg", "empty", "empty_strided",
@@ -76,7 +77,9 @@ def _name(overload):
 def _kind(argument):
     if argument.name in _DROPPED:
         return "n"
-    return "d" if "ScalarType" in str(argument.real_type) else "t"
+    if "ScalarType" in str(argument.real_type):
+        return "d"
+    return "s" if str(argument.type) in _NUMBERS else "t"
 
 
 def _is_composite(overload):

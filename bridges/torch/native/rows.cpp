@@ -2,10 +2,16 @@
 #include "rows.hpp"
 
 #include <ATen/native/Resize.h>
-#include <c10/core/ScalarTypeToTypeMeta.h>
 #include <torch/library.h>
 
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
 #include "backplane/placement.hpp"
+#include "call_arguments.hpp"
+#include "programs.hpp"
 #include "python_values.hpp"
 
 namespace backplane_torch {
@@ -47,25 +53,44 @@ void check_castable(const std::string& name, const backplane::Tensor& from, cons
               " can't be cast to the desired output type ", to.scalar_type());
 }
 
+constexpr size_t kMostPrograms = 256;  // of one row
+
+// What is known of the calls of one key. A program is made at the second call.
+struct Calls {
+  int count = 0;
+  std::atomic<const Program*> program{nullptr};  // owned; lives as long as the process
+  std::atomic<c10::ScalarType> result_type{
+      c10::ScalarType::Undefined};  // of the first result, once the program has run
+};
+
 class RowKernel final : public c10::OperatorKernel {
  public:
-  RowKernel(std::string name, std::string row, std::string kinds, Form form, PyObject* find)
-      : name_(std::move(name)), row_(std::move(row)), kinds_(std::move(kinds)), form_(form), find_(Py_NewRef(find)) {
+  RowKernel(std::string name, std::string row, std::string kinds, Form form, PyObject* rows)
+      : name_(std::move(name)), row_(std::move(row)), kinds_(std::move(kinds)), form_(form), rows_(Py_NewRef(rows)) {
     n_inputs_ = kinds_.size() - (!kinds_.empty() && kinds_.back() == 'o');
   }
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
     const size_t n_all = op.schema().arguments().size(), first = stack->size() - n_all;
     const bp_device device = device_in(*stack, first);
+    DefaultDevice scope(device);
+    CallArguments arguments = arguments_of(*stack, first, kinds_, device);
+    Calls* calls = arguments.is_plain ? calls_of(arguments.key) : nullptr;
+    const Program* program = calls ? calls->program.load() : nullptr;
+    if (program) {
+      run(*program, *calls, arguments, *stack, first, n_all);
+      return;
+    }
     bool computed = false;
     std::vector<c10::IValue> results;
     {
       Interpreter lock;
-      DefaultDevice scope(device);
-      const Object found = compute(*stack, first, device);
+      std::vector<Object> args;
+      const Object found = compute(*stack, first, device, args);
       if (!found && (host_policy() == HostPolicy::kForbid || !take_refusal())) throw_python_error(name_);
       computed = static_cast<bool>(found);
       if (computed) results = finish(op, *stack, first, found.get());
+      if (computed && calls && ++calls->count == 2) make_program(*calls, arguments, args);
     }
     if (!computed) return retry_on_host(op, stack);
     torch::jit::drop(*stack, n_all);
@@ -74,10 +99,9 @@ class RowKernel final : public c10::OperatorKernel {
 
  private:
   // Empty with a Python error where the row fails.
-  Object compute(const Stack& stack, size_t first, bp_device device) {
-    if (!function_) function_ = PyObject_CallFunction(find_, "s", row_.c_str());
+  Object compute(const Stack& stack, size_t first, bp_device device, std::vector<Object>& owned) {
+    if (!function_) function_ = PyObject_CallMethod(rows_, "function_of", "s", row_.c_str());
     if (!function_) return Object();
-    std::vector<Object> owned;
     std::vector<PyObject*> args;
     for (size_t i = 0; i < kinds_.size(); ++i) {
       const bool of_result = kinds_[i] == 'o';  // the dtype of a factory with out=
@@ -100,10 +124,64 @@ class RowKernel final : public c10::OperatorKernel {
     const size_t n_outs = form_ == Form::kInPlace ? 1 : op.schema().arguments().size() - n_inputs_;
     for (size_t i = 0; i < n_outs; ++i) {
       const at::Tensor& out = stack[form_ == Form::kInPlace ? first : first + n_inputs_ + i].toTensor();
-      assign(element(found, n_outs > 1, i), out);
+      PyObject* result = element(found, n_outs > 1, i);
+      if (result != Py_None) assign(result_of(result), out);
       if (i < returns.size()) results.push_back(out);
     }
     return results;
+  }
+
+  // Entries are never erased, so the address stays. Programs are made under the interpreter's lock.
+  Calls* calls_of(const std::vector<int64_t>& key) {
+    std::lock_guard<std::mutex> lock(lock_);
+    const auto found = calls_.find(key);
+    if (found != calls_.end()) return &found->second;
+    return calls_.size() < kMostPrograms ? &calls_[key] : nullptr;
+  }
+
+  void make_program(Calls& calls, const CallArguments& arguments, const std::vector<Object>& args) {
+    const Object list(PyTuple_New(static_cast<Py_ssize_t>(args.size())));
+    for (size_t i = 0; i < args.size(); ++i) PyTuple_SET_ITEM(list.get(), i, Py_NewRef(args[i].get()));
+    const Object places(PyList_New(0));
+    for (size_t place : arguments.number_places) {
+      const Object number(PyLong_FromSize_t(place));
+      PyList_Append(places.get(), number.get());
+    }
+    const Object description(PyObject_CallMethod(rows_, "program_of", "sOO", row_.c_str(), list.get(), places.get()));
+    std::unique_ptr<Program> made;
+    if (description && description.get() != Py_None) made = Program::from_python(description.get());
+    if (PyErr_Occurred()) throw_python_error(name_);
+    calls.program = made.release();
+  }
+
+  void run(const Program& program, Calls& calls, const CallArguments& arguments, Stack& stack, size_t first,
+           size_t n_all) {
+    backplane::Tensor given;
+    if (form_ == Form::kInPlace && program.can_be_given() && calls.result_type == stack[first].toTensor().scalar_type())
+      given = view_of(stack[first].toTensor());
+    std::vector<backplane::Tensor> found =
+        guarded(name_.c_str(), [&] { return program.run(arguments.tensors, arguments.numbers, given); });
+    calls.result_type = scalar_type_of(found[0].dtype());
+    if (form_ == Form::kFunctional) {
+      torch::jit::drop(stack, n_all);
+      for (backplane::Tensor& result : found) stack.push_back(tensor_from(own(std::move(result), arguments)));
+      return;
+    }
+    const size_t n_outs = form_ == Form::kInPlace ? 1 : n_all - n_inputs_;
+    std::vector<c10::IValue> outs;
+    for (size_t i = 0; i < n_outs; ++i) {
+      const at::Tensor& out = stack[form_ == Form::kInPlace ? first : first + n_inputs_ + i].toTensor();
+      if (!given) assign(found[i], out);
+      outs.push_back(out);
+    }
+    torch::jit::drop(stack, n_all);
+    for (c10::IValue& out : outs) stack.push_back(std::move(out));
+  }
+
+  static backplane::Tensor own(backplane::Tensor result, const CallArguments& arguments) {
+    for (const backplane::Tensor& x : arguments.tensors)
+      if (x.get()->storage == result.get()->storage) return copied(result);
+    return result;
   }
 
   PyObject* element(PyObject* found, bool several, size_t place) {
@@ -113,9 +191,7 @@ class RowKernel final : public c10::OperatorKernel {
     return PyTuple_GET_ITEM(found, place);
   }
 
-  void assign(PyObject* found, const at::Tensor& out) {
-    if (found == Py_None) return;
-    const backplane::Tensor result = result_of(found);
+  void assign(const backplane::Tensor& result, const at::Tensor& out) {
     const c10::IntArrayRef sizes(result.shape().data(), result.shape().size());
     if (form_ == Form::kOut)
       at::native::resize_output(out, sizes);
@@ -129,16 +205,18 @@ class RowKernel final : public c10::OperatorKernel {
   std::string name_, row_, kinds_;
   Form form_;
   size_t n_inputs_;
-  PyObject *find_, *function_ = nullptr;
+  PyObject *rows_, *function_ = nullptr;
+  std::mutex lock_;
+  std::unordered_map<std::vector<int64_t>, Calls, KeyHash> calls_;
 };
 
 }  // namespace
 
-void register_row(const char* name, const char* row, const char* kinds, Form form, PyObject* find) {
+void register_row(const char* name, const char* row, const char* kinds, Form form, PyObject* rows) {
   static auto* library =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->impl(name, torch::CppFunction::makeFromBoxedFunctor(
-                          std::make_unique<RowKernel>(std::string("aten::") + name, row, kinds, form, find)));
+                          std::make_unique<RowKernel>(std::string("aten::") + name, row, kinds, form, rows)));
 }
 
 }  // namespace backplane_torch
