@@ -100,7 +100,7 @@ def is_registered() -> bool:
 def device(name: bp.Device | str = "cpu") -> torch.device:
     """The torch.device of a device of Backplane, by its name there.
 
-    Errors: DeviceError for an unknown name, with those that exist.
+    Errors: ArgumentValueError for an unknown name, with those that exist.
 
     Example:
         >>> backplane.torch.device("cpu")
