@@ -41,32 +41,6 @@ std::string parameter_type(const Arg& arg) {
   }
 }
 
-std::string default_text(const Arg& arg) {
-  const Literal& value = arg.default_value;
-  switch (value.kind) {
-    case Literal::Kind::kBool:
-      return value.integer ? "true" : "false";
-    case Literal::Kind::kInt:
-      return std::to_string(value.integer);
-    case Literal::Kind::kFloat:
-      return value.text == "inf"    ? "__builtin_inf()"
-             : value.text == "nan"  ? "__builtin_nan(\"\")"
-             : value.text == "-inf" ? "-__builtin_inf()"
-                                    : value.text;
-    case Literal::Kind::kString:
-      return c_string(value.text);
-    case Literal::Kind::kDtype:
-      return "bp_dtype{" + std::to_string(value.integer) + "}";
-    case Literal::Kind::kInts: {
-      std::string text;
-      for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
-      return "{" + text + "}";
-    }
-    default:
-      return "{}";
-  }
-}
-
 class FunctionWriter {
  public:
   explicit FunctionWriter(const Entry& entry) : entry_(entry), name_(cpp_identifier(entry.name())) {}
@@ -92,7 +66,7 @@ class FunctionWriter {
       for (size_t i = from; i < args.size(); ++i) {
         if (args[i].has(BP_ARG_HAS_DEFAULT) != with_default) continue;
         text += (text.empty() ? "" : ", ") + parameter_type(args[i]) + " " + cpp_identifier(args[i].name);
-        if (with_default) text += " = " + default_text(args[i]);
+        if (with_default) text += " = " + cpp_default(args[i]);
       }
     }
     return text;
@@ -175,6 +149,32 @@ class FunctionWriter {
 
 }  // namespace
 
+std::string cpp_default(const Arg& arg) {
+  const Literal& value = arg.default_value;
+  switch (value.kind) {
+    case Literal::Kind::kBool:
+      return value.integer ? "true" : "false";
+    case Literal::Kind::kInt:
+      return std::to_string(value.integer);
+    case Literal::Kind::kFloat:
+      return value.text == "inf"    ? "__builtin_inf()"
+             : value.text == "nan"  ? "__builtin_nan(\"\")"
+             : value.text == "-inf" ? "-__builtin_inf()"
+                                    : value.text;
+    case Literal::Kind::kString:
+      return c_string(value.text);
+    case Literal::Kind::kDtype:
+      return "bp_dtype{" + std::to_string(value.integer) + "}";
+    case Literal::Kind::kInts: {
+      std::string text;
+      for (const int64_t i : value.ints) text += (text.empty() ? "" : ", ") + std::to_string(i);
+      return "{" + text + "}";
+    }
+    default:
+      return "{}";
+  }
+}
+
 void emit_cpp(const EmitContext& context, OutputSet& out) {
   const std::string ns = context.ns == "bp" ? "backplane" : context.ns;
   std::string text = file_banner("// ", "C++ functions of the ops of namespace " + context.ns + ".", context, "");
@@ -186,6 +186,7 @@ void emit_cpp(const EmitContext& context, OutputSet& out) {
       ns + " {\n";
   for (const CompiledOp& op : context.registry.ops) text += FunctionWriter(*op.entry).write();
   out.add("include/" + ns + "/ops.hpp", text + "\n}  // namespace " + ns + "\n");
+  if (context.ns == "bp") emit_cpp_tensor(context, out);
 }
 
 }  // namespace backplane::codegen

@@ -22,6 +22,8 @@ void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_recor
 void emit_formulas(const EmitContext& context, OutputSet& out);  // SYMBOL_formulas.c, .h
 void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAMESPACE/ops.hpp
+void emit_cpp_tensor(const EmitContext& context,
+                     OutputSet& out);                            // include/backplane/bp/*.hpp; with emit_cpp
 void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
 void emit_rewrites(const EmitContext& context, OutputSet& out);  // SYMBOL_rewrites.hpp, of a registry that has any
 void emit_scalar(const EmitContext& context, OutputSet& out);  // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl, .wgsl
@@ -42,6 +44,7 @@ std::string stubs(const EmitContext& context);  // of emit_pyi; pyi.cpp
 std::string c_string(const std::string& text);       // a C string literal
 std::string python_string(const std::string& text);  // one of Python
 std::string comment(const std::string& text);        // what may stand in a comment of C or C++, on one line
+std::string cpp_default(const Arg& arg);             // a C++ expression; cpp_header.cpp
 std::string c_int(int64_t value);                    // a C expression of type int64_t
 std::string c_double(double value);                  // one with the very bits
 std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,

@@ -11,7 +11,7 @@ CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_t
 # Every ending of a tracked path: "level.hpp", "levels/level.hpp", ...
 KNOWN = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES) for first in range(len(parts))}
 # What codegen writes, what a build installs, and what is another project's.
-ELSEWHERE = {"include/backplane/ops.hpp", "share/backplane/ops.yaml", "dlpack/dlpack.h", "BackplaneConfig.cmake", "t.yaml"}
+ELSEWHERE = {"include/backplane/ops.hpp", "include/backplane/bp/methods.hpp", "bp/methods.hpp", "bp/ops.hpp", "share/backplane/ops.yaml", "dlpack/dlpack.h", "BackplaneConfig.cmake", "t.yaml"}
 PAGES = [name for name in FILES if name.endswith(".md") and not name.startswith(("third_party/", "tests/codegen/golden"))]
 # What pages tell a reader to write, or show as the output of it.
 EXAMPLES = {"wave.yaml", "model.py", "first.cpp", "backplane/scalar.hpp", "include/backplane/scalar.hpp", "array_api_tests/test_sorting_functions.py", "cuda.h", "-inl.hpp"}
