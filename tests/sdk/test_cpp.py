@@ -7,7 +7,6 @@ Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev).
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import backplane as bp
@@ -46,8 +45,7 @@ def guide_program():
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cpp")
     (folder / "guide.cpp").write_text(guide_program(), encoding="utf-8")
-    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    run("cmake", "-S", HERE / "cpp", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}", f"-DGUIDE={folder / 'guide.cpp'}", *launcher)
+    run("cmake", "-S", HERE / "cpp", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}", f"-DGUIDE={folder / 'guide.cpp'}")
     run("cmake", "--build", folder / "build", "--parallel", len(os.sched_getaffinity(0)))
     return folder / "build"
 
