@@ -61,7 +61,7 @@ class UserFunctionWriter {
   std::string declared_methods() const {
     std::string text = "  // " + comment(entry_.doc.value) + "\n";
     text += "  " + result_type() + " " + name_ + "(" + parameters(1, true) + ") const;\n";
-    if (entry_.inplace) text += "  const Tensor& " + name_ + "_(" + parameters(1, true) + ") const;\n";
+    if (changes_one_in_place()) text += "  const Tensor& " + name_ + "_(" + parameters(1, true) + ") const;\n";
     return text;
   }
 
@@ -77,7 +77,7 @@ class UserFunctionWriter {
     text += results_struct();
     text += "inline " + result_type() + " " + name_ + "(" + parameters(0, true) + ") {\n" +
             returned("backplane::" + name_ + "(" + passed(0, "") + ")") + "}\n";
-    if (entry_.inplace) {
+    if (changes_one_in_place()) {
       const std::string first = cpp_identifier(entry_.signature.args[0].name);
       const std::string rest = parameters(1, true);
       text += "inline const Tensor& " + name_ + "_(const Tensor& " + first + (rest.empty() ? "" : ", " + rest) +
@@ -90,7 +90,7 @@ class UserFunctionWriter {
   std::string methods() const {
     std::string text = "inline " + result_type() + " TensorMethods::" + name_ + "(" + parameters(1, false) +
                        ") const {\n" + returned("backplane::" + name_ + "(" + passed(1, "plain_") + ")") + "}\n";
-    if (entry_.inplace)
+    if (changes_one_in_place())
       text += "inline const Tensor& TensorMethods::" + name_ + "_(" + parameters(1, false) +
               ") const {\n  backplane::" + name_ + "_(" + passed(1, "plain_") + ");\n  return self();\n}\n";
     return text;
@@ -98,6 +98,7 @@ class UserFunctionWriter {
 
  private:
   const std::vector<ResultSpec>& results() const { return entry_.signature.results; }
+  bool changes_one_in_place() const { return entry_.inplace && results().size() == 1; }
 
   std::string result_type() const {
     if (results().size() > 1) return name_ + "_results";
