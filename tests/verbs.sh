@@ -321,7 +321,7 @@ jax() { # OPTION...
   local status=0
   case $preset in release | debug) ;; *) die "jax runs with the presets release and debug" ;; esac
   build "${package_targets[@]}"
-  venv .venv-jax jax numpy pytest
+  venv .venv-jax jax numpy pytest flatbuffers
   environment
   results=$root/build/$preset/results-jax
   mkdir -p "$results"

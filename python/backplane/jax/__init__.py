@@ -11,11 +11,12 @@ Its functions need the Python package jax, an optional dependency: pip install j
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._ffi import register as register
     from ._function import function as function, op as op
     from ._to_graph import to_graph as to_graph
 
-__all__ = ["function", "op", "to_graph"]
-_HOMES = {"function": "_function", "op": "_function", "to_graph": "_to_graph"}
+__all__ = ["function", "op", "register", "to_graph"]
+_HOMES = {"function": "_function", "op": "_function", "register": "_ffi", "to_graph": "_to_graph"}
 
 
 def __getattr__(name):

@@ -14,6 +14,8 @@ from jax.interpreters import ad, batching, mlir
 
 import backplane as bp
 
+from . import _ffi
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,23 +52,36 @@ class Function:
         self.run = run
         self.name = name
         self._derived: dict[Any, Function] = {}
-        self._shapes: dict[Any, list[Any]] = {}
+        self._graphs: dict[Any, bp.Graph] = {}
+        self._programs: dict[Any, _ffi.Program | None] = {}
+        self.jitted: Any = None
 
     def derived(self, key: "Any", make: "Callable[[], Callable[..., Any]]") -> "Function":
         if key not in self._derived:
             self._derived[key] = Function(make(), f"{key[0]} of {self.name}")
         return self._derived[key]
 
+    def graph(self, inputs: "Sequence[Any]") -> "tuple[Any, bp.Graph]":
+        """The key of the shapes and dtypes, and the function's graph for them, with results in the dtypes that JAX has."""
+        key = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in inputs)
+        key = (key, jax.config.jax_enable_x64)
+        if key not in self._graphs:
+            if not all(isinstance(size, int) for shape, _ in key[0] for size in shape):
+                raise bp.ShapeError(f"{self.name}: sizes that are not numbers (jax.export with symbolic shapes) are not supported")
+            examples = [bp.broadcast_to(bp.zeros((), dtype=getattr(bp, dtype)), shape) for shape, dtype in key[0]]
+            self._graphs[key] = bp.make_graph(lambda *tensors: tuple(map(in_dtype_of_jax, self.run(*tensors))))(*examples)
+        return key, self._graphs[key]
+
     def avals(self, inputs: "Sequence[Any]") -> "list[Any]":
         """Shapes and dtypes of the results, by the ops' rules; nothing is computed."""
-        key = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in inputs)
-        if key not in self._shapes:
-            if not all(isinstance(size, int) for shape, _ in key for size in shape):
-                raise bp.ShapeError(f"{self.name}: sizes that are not numbers (jax.export with symbolic shapes) are not supported")
-            examples = [bp.broadcast_to(bp.zeros((), dtype=getattr(bp, dtype)), shape) for shape, dtype in key]
-            graph = bp.make_graph(lambda *tensors: tuple(self.run(*tensors)))(*examples)
-            self._shapes[key] = [(tuple(int(size) for size in value.dims), value.dtype) for value in graph.outputs]
-        return [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in self._shapes[key]]
+        _, graph = self.graph(inputs)
+        return [jax.ShapeDtypeStruct(tuple(int(size) for size in value.dims), jnp.dtype(value.dtype)) for value in graph.outputs]
+
+    def program(self, inputs: "Sequence[Any]") -> "_ffi.Program | None":
+        key, graph = self.graph(inputs)
+        if key not in self._programs:
+            self._programs[key] = _ffi.program_of(graph)
+        return self._programs[key]
 
     def on_arrays(self, *arrays: "Any") -> "tuple[np.ndarray, ...]":
         return tuple(to_array(tensor) for tensor in self.run(*map(to_tensor, arrays)))
@@ -114,6 +129,12 @@ class Function:
         return self.derived(("vmap", dims), lambda: bp.vmap(lambda *tensors: tuple(self.run(*tensors)), in_axes=dims))
 
 
+def in_dtype_of_jax(tensor: bp.Tensor) -> bp.Tensor:
+    name = str(tensor.dtype).rpartition(".")[2]
+    wanted = jax.dtypes.canonicalize_dtype(jnp.dtype(name)).name
+    return tensor if name == wanted else tensor.astype(getattr(bp, wanted))
+
+
 def is_inexact(tensor: bp.Tensor) -> bool:
     return bp.isdtype(tensor.dtype, ("real floating", "complex floating"))
 
@@ -126,8 +147,14 @@ def _abstract(*avals, fun, n_linear=0):
     return [jax.core.ShapedArray(row.shape, row.dtype) for row in fun.avals(avals)]
 
 
-def _evaluate(*arrays, fun, n_linear=0):
-    return [jnp.asarray(array) for array in fun.on_arrays(*arrays)]
+def _evaluate(primitive, *arrays, fun, n_linear=0):
+    try:
+        fun.graph(arrays)
+    except bp.BackplaneError:  # it needs values, or is wrong: then this says so
+        return [jnp.asarray(array) for array in fun.on_arrays(*arrays)]
+    if fun.jitted is None:
+        fun.jitted = jax.jit(functools.partial(primitive.bind, fun=fun, n_linear=n_linear))
+    return fun.jitted(*arrays)
 
 
 def _callback(*arrays, fun, n_linear=0):
@@ -139,6 +166,9 @@ def _lowering(ctx, *arguments, **parameters):
     where = ctx.module_context.axis_context
     if type(where).__name__ == "ShardingContext" and where.num_devices > 1:
         raise bp.DeviceError(f"{parameters['fun'].name}: the arguments lie on {where.num_devices} devices. Fix: call it under jax.shard_map, on the part of each device")
+    program = parameters["fun"].program(ctx.avals_in) if ctx.module_context.platforms == ("cpu",) and _ffi.is_registered() else None
+    if program is not None:
+        return _ffi.lower(ctx, arguments, program)
     return mlir.lower_fun(functools.partial(_callback, **parameters), multiple_results=True)(ctx, *arguments)
 
 
@@ -179,7 +209,7 @@ def _batch(primitive, arguments, dims, **parameters):
 
 
 for _primitive in (call_p, linear_p):
-    _primitive.def_impl(_evaluate)
+    _primitive.def_impl(functools.partial(_evaluate, _primitive))
     _primitive.def_abstract_eval(_abstract)
     ad.primitive_jvps[_primitive] = functools.partial(_jvp, _primitive)
     batching.primitive_batchers[_primitive] = functools.partial(_batch, _primitive)
