@@ -5,6 +5,7 @@
 
 #include "graph/shown_values.hpp"
 #include "record/plain_value.hpp"
+#include "registry/ordered_ops.hpp"
 
 namespace backplane::core::graph {
 namespace {
@@ -68,7 +69,8 @@ size_t merge_common_subexpressions(Graph& graph) {
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.node(id);
     // What a function within does is not known.
-    if (graph.is_erased(id) || (node.flags & Node::kRecomputed) || (node.op->flags & BP_OP_HIGHER_ORDER)) continue;
+    if (graph.is_erased(id) || (node.flags & Node::kRecomputed) || (node.op->flags & (BP_OP_HIGHER_ORDER | kOrdered)))
+      continue;
     const auto [first, is_new] = seen.try_emplace(Key(graph, node).take(), id);
     // Two results of the caller's stay two tensors.
     if (is_new || (shows(node) && shows(graph.node(first->second)))) continue;

@@ -1,5 +1,7 @@
 #include "graph/dead_code.hpp"
 
+#include "graph/ordered_nodes.hpp"
+
 namespace backplane::core::graph {
 
 size_t remove_dead_code(Graph& graph) {
@@ -7,6 +9,8 @@ size_t remove_dead_code(Graph& graph) {
   // A size that a constraint or another size is made of.
   for (const Symbol& s : graph.symbols())
     if (s.value != kNone) given_out.push_back(s.value);
+  for (const NodeId id : ordered_nodes(graph))
+    if (graph.node(id).n_results > 0) given_out.push_back(graph.node(id).first_result);
   const std::vector<bool> needed = needed_nodes(graph, given_out);
   size_t erased = 0;
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {

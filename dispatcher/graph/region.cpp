@@ -7,6 +7,7 @@
 
 #include "graph/crossing.hpp"
 #include "graph/kept_executables.hpp"
+#include "graph/ordered_nodes.hpp"
 #include "graph/region_split.hpp"
 #include "memory/epoch.hpp"
 #include "record/host_table.hpp"
@@ -220,6 +221,14 @@ bool Partition::order(std::vector<NodeId>& leaders) const {
       readers[leader_[maker]].push_back(leader_[id]);
       ++waits[leader_[id]];
     });
+  }
+  NodeId before = kNone;
+  for (const NodeId id : ordered_nodes(graph_)) {
+    if (before != kNone && leader_[before] != leader_[id]) {
+      readers[leader_[before]].push_back(leader_[id]);
+      ++waits[leader_[id]];
+    }
+    before = id;
   }
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
   size_t units = 0;

@@ -1,0 +1,100 @@
+// Memory that the ranks of a group share: what each of them is calling. Before data moves, every rank compares its own
+// call with the others'. So a call that does not match is found before anybody waits for data that never comes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace backplane::collectives {
+
+inline constexpr int kMostDims = 8;
+
+// A call, as far as it has to agree between ranks.
+struct Notice {
+  uint32_t kind = 0;
+  uint32_t reduce = 0;
+  uint32_t dtype = 0;
+  int32_t peer = 0;
+  int32_t ndim = 0;
+  int64_t shape[kMostDims] = {};
+  uint64_t elements = 0;
+  char op[24] = {};
+  char site[112] = {};
+
+  void set_site(std::string_view text) {
+    if (text.size() >= sizeof site) text = text.substr(text.size() - sizeof site + 1);  // the end has the line
+    std::memcpy(site, text.data(), text.size());
+    site[text.size()] = 0;
+  }
+  bool agrees(const Notice& other) const {
+    return kind == other.kind && reduce == other.reduce && dtype == other.dtype && peer == other.peer &&
+           ndim == other.ndim && elements == other.elements && std::memcmp(shape, other.shape, sizeof shape) == 0;
+  }
+};
+
+// Written by one rank: `count` grows to n + 1 once notice n lies in its place.
+struct Slot {
+  std::atomic<uint64_t> count;
+  Notice notice;
+};
+
+// The calls of one rank. Two places are enough: who writes notice n + 2 has seen everybody's notice n + 1, which each
+// rank writes after it has read all notices n.
+struct RankSlots {
+  Slot slots[2];
+};
+
+// What one rank sends another: the receiver counts what it has read.
+struct Pair {
+  static constexpr uint64_t kPlaces = 4;
+  std::atomic<uint64_t> sent, read;
+  Notice notices[kPlaces];
+};
+
+// Of the group of all ranks alone.
+struct RankState {
+  enum : uint32_t { kUnknown, kThere, kLeft, kRaised };
+  std::atomic<int64_t> process;
+  std::atomic<uint32_t> state;
+  std::atomic<uint64_t> wanted_group;  // the group that it waits to make
+};
+
+struct Failure {
+  std::atomic<uint32_t> taken, told;
+  std::atomic<int32_t> code;
+  char text[1536];
+};
+
+// The parts of a group's shared memory, for n ranks.
+class Board {
+ public:
+  Board() = default;
+  Board(void* memory, int32_t n) : base_(static_cast<char*>(memory)), n_(n) {}
+  static uint64_t bytes(int32_t n) { return at_pairs(n) + sizeof(Pair) * static_cast<uint64_t>(n * n); }
+
+  explicit operator bool() const { return base_ != nullptr; }
+  Failure& failure() const { return *reinterpret_cast<Failure*>(base_); }
+  RankState& state(int32_t rank) const { return reinterpret_cast<RankState*>(base_ + kAtStates)[rank]; }
+  Slot& slot(int32_t rank, uint64_t number) const {
+    return reinterpret_cast<RankSlots*>(base_ + at_slots(n_))[rank].slots[number % 2];
+  }
+  Pair& pair(int32_t from, int32_t to) const {
+    return reinterpret_cast<Pair*>(base_ + at_pairs(n_))[from * n_ + to];
+  }
+
+ private:
+  static constexpr uint64_t kAtStates = (sizeof(Failure) + 63) / 64 * 64;
+  static uint64_t at_slots(int32_t n) { return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64; }
+  static uint64_t at_pairs(int32_t n) { return at_slots(n) + sizeof(RankSlots) * static_cast<uint64_t>(n); }
+
+  char* base_ = nullptr;
+  int32_t n_ = 0;
+};
+
+// "all_reduce of float32 (2, 3), op sum, at train.py:12"
+std::string described(const Notice& notice);
+
+}  // namespace backplane::collectives

@@ -1,0 +1,156 @@
+#include "world.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+#include <thread>
+
+#include "backplane/plugin/dtype.hpp"
+
+namespace backplane::collectives {
+namespace {
+
+std::mutex g_world_lock;
+std::shared_ptr<World> g_process_world;                // NOLINT: lives until the program leaves it
+thread_local std::shared_ptr<World> t_thread_world;
+
+bp_collective_provider opened(const std::string& file) {
+  // Never closed: a provider's library may have threads of its own.
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) ::backplane::detail::fail(BP_ERROR_VALUE, "init: provider: ", dlerror());
+  const auto query =
+      reinterpret_cast<bp_collective_provider_query_fn>(dlsym(library, BP_COLLECTIVE_PROVIDER_SYMBOL));
+  BP_CHECK(query, VALUE, "init: provider: ", file, " exports no ", BP_COLLECTIVE_PROVIDER_SYMBOL);
+  bp_collective_provider provider{};
+  provider.header = BP_HEADER(bp_collective_provider);
+  BP_CHECK(query(BP_COLLECTIVES_VERSION, &provider) == BP_OK, VERSION, "init: provider: ", file,
+           " does not offer version ", BP_COLLECTIVES_VERSION, " of the contract of collectives");
+  BP_CHECK(provider.header.struct_size >= sizeof(bp_collective_provider) && provider.join && provider.make_group &&
+               provider.share && provider.start && provider.test && provider.leave && provider.abort && provider.error,
+           VERSION, "init: provider: ", file, " leaves functions of the contract out");
+  return provider;
+}
+
+std::vector<int32_t> parsed(const std::string& name, int32_t size) {
+  std::vector<int32_t> ranks;
+  const char *at = name.data(), *end = at + name.size();
+  while (true) {
+    int32_t rank = -1;
+    const auto [next, error] = std::from_chars(at, end, rank);
+    BP_CHECK(error == std::errc() && rank >= 0 && rank < size && std::count(ranks.begin(), ranks.end(), rank) == 0,
+             VALUE, "group: found '", name, "', expected 'world', or different ranks below ", size, " as in '0,2'");
+    ranks.push_back(rank);
+    if (next == end) return ranks;
+    BP_CHECK(*next == ',', VALUE, "group: found '", name, "', expected ranks with commas between them");
+    at = next + 1;
+  }
+}
+
+}  // namespace
+
+std::string described(const Notice& notice) {
+  std::ostringstream text;
+  text << notice.op;
+  if (notice.ndim >= 0) {
+    text << " of " << plugin::dtype_name(static_cast<bp_dtype>(notice.dtype)) << " (";
+    for (int32_t i = 0; i < notice.ndim; ++i) text << (i ? ", " : "") << (i < kMostDims ? notice.shape[i] : -1);
+    text << (notice.ndim == 1 ? ",)" : ")");
+  }
+  static constexpr const char* kReductions[] = {"", "sum", "max", "min", "prod", "mean"};
+  if (notice.reduce > 0 && notice.reduce < 6) text << " with op " << kReductions[notice.reduce];
+  if (notice.kind == BP_COLLECTIVE_BROADCAST || notice.kind == BP_COLLECTIVE_REDUCE ||
+      notice.kind == BP_COLLECTIVE_SCATTER || notice.kind == BP_COLLECTIVE_GATHER)
+    text << " with root " << notice.peer;
+  if (notice.site[0]) text << " at " << notice.site;
+  return text.str();
+}
+
+std::shared_ptr<World> World::join(const std::string& provider, int32_t rank, int32_t size, const std::string& name) {
+  const bool threads = provider == "threads";
+  if (threads) place_thread(name, rank, size);
+  const bp_collective_provider table = threads ? thread_provider() : opened(provider);
+  void* connection = nullptr;
+  if (const bp_status status = table.join(&rank, &size, &connection))
+    throw Error(status, "init: " + std::string(table.name) + ": " + table.error());
+  auto world = std::make_shared<World>(table, connection, rank, size, !threads);
+  // A world of one rank is the process's, whoever asks for it.
+  if (threads && size > 1) {
+    t_thread_world = world;
+  } else {
+    std::lock_guard guard(g_world_lock);
+    g_process_world = world;
+  }
+  return world;
+}
+
+std::shared_ptr<World> World::find() noexcept {
+  if (t_thread_world) return t_thread_world;
+  std::lock_guard guard(g_world_lock);
+  return g_process_world;
+}
+
+World& World::current() {
+  const std::shared_ptr<World> world = find();
+  BP_CHECK(world, DEVICE, "this process is not connected to others; call bp.distributed.init() first");
+  return *world;  // held by the thread or the process
+}
+
+void World::forget(const World& world) {
+  if (t_thread_world.get() == &world) t_thread_world.reset();
+  std::lock_guard guard(g_world_lock);
+  if (g_process_world.get() == &world) g_process_world.reset();
+}
+
+World::World(const bp_collective_provider& provider, void* connection, int32_t rank, int32_t size, bool is_process)
+    : provider_(provider), connection_(connection), rank_(rank), size_(size), is_process_(is_process) {
+  std::vector<int32_t> ranks(static_cast<size_t>(size));
+  for (int32_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = i;
+  std::unique_ptr<Group> all = make_group("world", std::move(ranks), nullptr);
+  all_ = all.get();
+  groups_.emplace("world", std::move(all));
+  if (!all_->board) return;
+  RankState& state = all_->board.state(rank);
+  state.process.store(is_process ? getpid() : 0, std::memory_order_relaxed);
+  state.state.store(RankState::kThere, std::memory_order_release);
+}
+
+void World::check(bp_status status, const char* what) const {
+  if (status != BP_OK) throw Error(status, std::string(what) + ": " + provider_.name + ": " + provider_.error());
+}
+
+Group& World::group(const std::string& name, const bp_host* host) {
+  std::lock_guard guard(groups_lock_);
+  if (const auto found = groups_.find(name); found != groups_.end()) return *found->second;
+  std::unique_ptr<Group> made = make_group(name, parsed(name, size_), host);
+  return *groups_.emplace(name, std::move(made)).first->second;
+}
+
+bool World::has_failed() const { return all_->board && all_->board.failure().told.load(std::memory_order_acquire); }
+
+void World::leave() {
+  if (left_) return;
+  left_ = true;
+  if (all_->board) all_->board.state(rank_).state.store(RankState::kLeft, std::memory_order_release);
+  check(provider_.leave(connection_), "leave");
+}
+
+void World::abort() {
+  // The others raise the failure, too, before their processes end.
+  const auto end = Clock::now() + std::chrono::milliseconds(1500);
+  const auto is_done = [&](int32_t rank) {
+    const uint32_t state = all_->board.state(rank).state.load(std::memory_order_acquire);
+    return state != RankState::kThere || rank == rank_ || is_lost(rank);
+  };
+  for (bool all = !all_->board; !all && Clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    all = true;
+    for (int32_t rank = 0; rank < size_; ++rank) all = all && is_done(rank);
+  }
+  if (all_->board) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which they print it
+  provider_.abort(connection_, 1);
+}
+
+}  // namespace backplane::collectives

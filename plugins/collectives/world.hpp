@@ -1,0 +1,107 @@
+// The ranks of a program as one of them sees them: its connection, its groups, and the calls that it makes in them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin/context.hpp"
+#include "board.hpp"
+#include "provider.h"
+
+namespace backplane::collectives {
+
+class World;
+
+struct Group {
+  std::string name;
+  std::vector<int32_t> ranks;  // of the world
+  int32_t place = 0;           // of this rank in it
+  void* handle = nullptr;      // the provider's
+  Board board;                 // empty: the ranks share no memory
+  uint64_t calls = 0;          // made so far
+  int32_t size() const { return static_cast<int32_t>(ranks.size()); }
+};
+
+// A call that an op makes, in the terms of the provider, with what the other ranks compare.
+struct Request {
+  bp_collective_call call{};
+  Notice notice;
+};
+
+class World {
+ public:
+  // `provider`: a file, or "threads". Then `rank`, `size` and `name` say which of the ranks of which world this thread
+  // is; else they are not read.
+  static std::shared_ptr<World> join(const std::string& provider, int32_t rank, int32_t size, const std::string& name);
+  // The thread's own, or the process's. Throws where there is none.
+  static World& current();
+  static std::shared_ptr<World> find() noexcept;
+  static void forget(const World& world);
+
+  World(const bp_collective_provider& provider, void* connection, int32_t rank, int32_t size, bool is_process);
+  World(const World&) = delete;
+
+  int32_t rank() const { return rank_; }
+  int32_t size() const { return size_; }
+  // "world", or ranks as "0,2"; made at its first use, by all of its ranks.
+  Group& group(const std::string& name, const bp_host* host);
+  // Returns once the call's results are there. Throws, on every rank, what went wrong on any.
+  void run(const bp_host* host, Group& group, const Request& request);
+
+  double timeout = 4.5;  // seconds that a rank waits for another
+  bool has_failed() const;
+  // What is known of lost ranks while no call is running; empty: nothing.
+  std::string lost_ranks();
+  void leave();
+  void abort();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Wait {
+    const bp_host* host;
+    Group& group;
+    const Notice& notice;
+    std::function<std::vector<int32_t>()> missing;  // places whose ranks are waited for
+    const char* verb;                               // "has not arrived"
+    double more = 0;                                // seconds beside the timeout
+  };
+  void check(bp_status status, const char* what) const;
+  void check_for_all(bp_status status, const Notice& notice);
+  // Calls ready() until it is true; throws at the deadline, after a failure elsewhere, and where a rank is lost.
+  template <class Ready>
+  void wait_for(const Wait& wait, Ready ready);
+  void look_around(const Wait& wait, Clock::time_point start);
+  void meet(const bp_host* host, Group& group, const Notice& notice);
+  void meet_by_messages(const bp_host* host, Group& group, const Notice& notice);
+  void announce(const bp_host* host, Group& group, const Notice& notice);
+  void expect(const bp_host* host, Group& group, const Notice& notice);
+  void finish(const bp_host* host, Group& group, const Request& request, void* work);
+  std::unique_ptr<Group> make_group(const std::string& name, std::vector<int32_t> ranks, const bp_host* host);
+  bool is_lost(int32_t rank) const;
+  std::string last_call(const Group& group, int32_t place) const;
+  // The first failure becomes everybody's.
+  [[noreturn]] void fail(bp_status code, const std::string& text);
+  [[noreturn]] void raise_failure() const;
+  void check_failure() const;
+
+  const bp_collective_provider provider_;
+  void* const connection_;
+  const int32_t rank_, size_;
+  const bool is_process_;
+  Group* all_ = nullptr;
+  std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
+  std::mutex groups_lock_;
+  bool left_ = false;
+};
+
+// The provider whose ranks are threads of this process.
+const bp_collective_provider& thread_provider();
+// Which rank of which world the calling thread joins as next.
+void place_thread(const std::string& world, int32_t rank, int32_t size);
+
+}  // namespace backplane::collectives
