@@ -4,6 +4,7 @@
 build_packages=(g++ cmake ninja-build ccache pkg-config git libgtest-dev libgmock-dev libyaml-cpp-dev libcli11-dev libfmt-dev
   libhwy-dev libxbyak-dev libopenblas-dev libopenblas-pthread-dev libdnnl-dev libvulkan-dev mesa-vulkan-drivers vulkan-validationlayers glslc spirv-tools nlohmann-json3-dev
   pocl-opencl-icd opencl-headers ocl-icd-opencl-dev python3 python3-dev python3-venv)
+mpi_packages=(libopenmpi-dev openmpi-bin) # a build without them has no collectives over MPI
 check_packages=(clang-format)
 bench_packages=(valgrind libbenchmark-dev)
 # NVIDIA's libraries with their headers, to hold the CUDA backend's declarations against.

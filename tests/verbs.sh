@@ -330,6 +330,15 @@ jax() { # OPTION...
   return $status
 }
 
+# All of the collectives' tests, on 2 to 4 ranks over MPI; the quick suite has a short form.
+collectives() { # OPTION...
+  local status=0
+  build "${package_targets[@]}"
+  environment
+  (cd "$root" && run env BACKPLANE_COLLECTIVES_WHOLE=1 .venv/bin/python -m pytest -q -p no:cacheprovider tests/python/distributed "$@" >&2) || status=$?
+  return $status
+}
+
 # Errors against mpmath, at many points.
 numbers() { # OPTION...
   local python=.venv one

@@ -1,4 +1,4 @@
-// `backplane convert`: a model in ONNX's format to a file of `backplane run`. The Python package does the work.
+// Verbs whose work the Python package does. Each replaces the process by python3, and returns only if there is none.
 #pragma once
 
 #include <string>
@@ -6,7 +6,10 @@
 
 namespace backplane::cli {
 
-// words: the arguments after `convert`. Replaces the process by python3; returns only if there is none.
+// words: the arguments after the verb.
+// `backplane convert`: a model in ONNX's format to a file of `backplane run`.
 int convert(const std::vector<std::string>& words);
+// `backplane launch`: a Python program on several ranks.
+int launch(const std::vector<std::string>& words);
 
 }  // namespace backplane::cli

@@ -97,6 +97,10 @@ int main(int argc, char** argv) {
   converted->prefix_command();  // Python reads its options
   converted->set_help_flag();
   converted->callback([&] { command = [&] { return cli::convert(converted->remaining()); }; });
+  CLI::App* launched = app.add_subcommand("launch", "starts a Python program on several ranks, by mpirun");
+  launched->prefix_command();
+  launched->set_help_flag();
+  launched->callback([&] { command = [&] { return cli::launch(launched->remaining()); }; });
 
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));

@@ -104,8 +104,8 @@ void World::look_around(const Wait& wait, Clock::time_point start) {
   }
   if (std::chrono::duration<double>(Clock::now() - start).count() > timeout + wait.more) {
     std::ostringstream text;
-    text << what << (missing.empty() ? "a rank" : ranks_of(wait.group, missing)) << ' ' << wait.verb << " within "
-         << timeout << " s";
+    text << what << (missing.empty() ? "a rank" : ranks_of(wait.group, missing))
+         << (missing.size() > 1 ? " have not " : " has not ") << wait.verb << " within " << timeout << " s";
     if (missing.size() == 1) text << last_call(wait.group, missing[0]);
     text << ". If ranks may be that far apart, give bp.distributed.init(timeout=) or `with bp.distributed.timeout(seconds)` more";
     fail(BP_ERROR_DEVICE, text.str());
@@ -160,13 +160,19 @@ std::unique_ptr<Group> World::make_group(const std::string& name, std::vector<in
           places.push_back(i);
       return places;
     };
-    wait_for({host, *group, notice, missing, "does not use the group"}, [&] { return missing().empty(); });
+    wait_for({host, *group, notice, missing, "joined the group"}, [&] { return missing().empty(); });
   }
   check(provider_.make_group(connection_, group->ranks.data(), group->size(), &group->handle), "group");
   void* memory = nullptr;
   check(provider_.share(group->handle, Board::bytes(group->size()), &memory), "group");
   group->board = Board(memory, group->size());
-  if (board) board.state(rank_).wanted_group.store(0, std::memory_order_release);
+  if (board) {
+    Notice notice;
+    notice.ndim = -1;
+    std::snprintf(notice.op, sizeof notice.op, "new group");
+    meet(host, *group, notice);  // all of them have seen that this rank wanted it
+    board.state(rank_).wanted_group.store(0, std::memory_order_release);
+  }
   return group;
 }
 
@@ -187,7 +193,7 @@ void World::meet(const bp_host* host, Group& group, const Notice& notice) {
     return places;
   };
   int32_t next = 0;
-  wait_for({host, group, notice, missing, "has not arrived"}, [&] {
+  wait_for({host, group, notice, missing, "arrived"}, [&] {
     while (next < group.size() && is_there(next)) ++next;
     return next == group.size();
   });
@@ -215,7 +221,7 @@ void World::meet_by_messages(const bp_host* host, Group& group, const Notice& no
   void* work = nullptr;
   check(provider_.start(group.handle, &call, &work), notice.op);
   int32_t done = work == nullptr;
-  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "has not arrived"}, [&] {
+  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "arrived"}, [&] {
     if (!done) check(provider_.test(group.handle, work, &done), notice.op);
     return done != 0;
   });
@@ -231,7 +237,7 @@ void World::announce(const bp_host* host, Group& group, const Notice& notice) {
   Pair& pair = group.board.pair(group.place, notice.peer);
   const uint64_t number = pair.sent.load(std::memory_order_relaxed);
   const auto room = [&] { return number - pair.read.load(std::memory_order_acquire) < Pair::kPlaces; };
-  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "has not received what was sent before"}, room);
+  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "received what was sent before"}, room);
   pair.notices[number % Pair::kPlaces] = notice;
   pair.sent.store(number + 1, std::memory_order_release);
 }
@@ -240,7 +246,7 @@ void World::expect(const bp_host* host, Group& group, const Notice& notice) {
   if (!group.board) return;
   Pair& pair = group.board.pair(notice.peer, group.place);
   const uint64_t number = pair.read.load(std::memory_order_relaxed);
-  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "has not sent"},
+  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "sent it"},
            [&] { return pair.sent.load(std::memory_order_acquire) > number; });
   const Notice& sent = pair.notices[number % Pair::kPlaces];
   if (sent.dtype != notice.dtype || sent.ndim != notice.ndim || sent.elements != notice.elements ||
@@ -263,7 +269,7 @@ void World::finish(const bp_host* host, Group& group, const Request& request, vo
   };
   // A large tensor takes its time, too.
   const double seconds = static_cast<double>(request.notice.elements) * 8 * group.size() / kSlowest;
-  wait_for({host, group, request.notice, others, "has not taken part in moving the data", seconds}, [&] {
+  wait_for({host, group, request.notice, others, "taken part in moving the data", seconds}, [&] {
     check_for_all(provider_.test(group.handle, work, &done), request.notice);
     return done != 0;
   });

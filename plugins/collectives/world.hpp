@@ -67,7 +67,7 @@ class World {
     Group& group;
     const Notice& notice;
     std::function<std::vector<int32_t>()> missing;  // places whose ranks are waited for
-    const char* verb;                               // "has not arrived"
+    const char* verb;                               // what they have not: "arrived"
     double more = 0;                                // seconds beside the timeout
   };
   void check(bp_status status, const char* what) const;

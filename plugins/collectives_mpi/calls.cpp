@@ -96,7 +96,7 @@ class Call {
     for (int64_t at = 0; at < count_; at += g_largest_count)
       f(at * element_.bytes, static_cast<int>(std::min(g_largest_count, count_ - at)));
   }
-  void add(int code, const char* what, MPI_Request request) {
+  void add(int code, const char* what, const MPI_Request& request) {
     check(code, what);
     requests_.all.push_back(request);
   }

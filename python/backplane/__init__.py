@@ -53,6 +53,7 @@ from ._core import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what is put into the namespace below, where type checkers do not see it
     from . import data as data
+    from . import distributed as distributed
     from . import distributions as distributions
     from . import fft as fft
     from . import linalg as linalg
@@ -219,7 +220,7 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"CheckpointManager": "_checkpoints", "data": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"CheckpointManager": "_checkpoints", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 _LATER.update(dict.fromkeys("""
 addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min
 combinations conj_physical cumulative_trapezoid diag_embed diagonal_scatter dist ger hamming_window hann_window histc
@@ -251,7 +252,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
                 documented(name, found)
             return found
         if name == "__all__":  # of a star import, which takes all of them
-            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "distributions", "jax", "nn", "onnx", "optim", "random", "types"})
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "distributed", "distributions", "jax", "nn", "onnx", "optim", "random", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op

@@ -14,6 +14,8 @@ def _run(program, *options):
 def backplane():
     if sys.argv[1:2] == ["convert"]:  # in this interpreter, which has the package
         os.execv(sys.executable, [sys.executable, "-m", "backplane.onnx", *sys.argv[2:]])
+    if sys.argv[1:2] == ["launch"]:
+        os.execv(sys.executable, [sys.executable, "-m", "backplane.distributed.launch", *sys.argv[2:]])
     from ._entry_points import plugin_folders
 
     _run("backplane", *(word for folder in plugin_folders() for word in ("--plugin-path", folder)))

@@ -1,0 +1,235 @@
+"""init and finalize: how a process becomes one of several ranks, and how it leaves them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+import backplane as bp
+
+__all__ = ["finalize", "init", "is_initialized", "rank", "run_threads", "size", "timeout"]
+
+T = TypeVar("T")
+# What the launchers set for each process: the number of ranks.
+_LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SIZE")
+_PROVIDER = "BACKPLANE_COLLECTIVES"
+_TIMEOUT = "BACKPLANE_COLLECTIVES_TIMEOUT"
+
+
+class World:
+    """What this process, or a thread of run_threads, is among the ranks."""
+
+    def __init__(self, rank: int, size: int, provider: str) -> None:
+        self.rank, self.size, self.provider = rank, size, provider
+
+
+class _Here(threading.local):
+    world: World | None = None  # of a thread that is a rank by itself
+
+
+_here = _Here()
+_process: list[World] = []
+
+
+def ops() -> Any:
+    """The ops of the collectives' plugin."""
+    return bp.ops.collective
+
+
+def world(name: str) -> World:
+    """The world of the caller; an error that names the function where there is none."""
+    if _here.world is not None:
+        return _here.world
+    if not _process:
+        raise bp.DeviceError(f"{name}: this process is not connected to others; call bp.distributed.init() first")
+    return _process[0]
+
+
+def _provider_file(name: str) -> str:
+    """The file of a provider: `name` itself where it is a path, else the one that was built with this package."""
+    if os.sep in name:
+        return os.path.abspath(name)
+    plugin = next((p for p in bp.plugins() if p.name == "backplane_collectives"), None)
+    if plugin is None:
+        raise bp.DeviceError("init: the plugin backplane_collectives is not there; it is built with Backplane")
+    file = os.path.join(os.path.dirname(os.path.dirname(plugin.path)), "collectives", f"{name}.so")
+    if not os.path.exists(file):
+        raise bp.DeviceError(
+            f"init: argument provider: {file} does not exist. Fix: build Backplane with MPI there (Debian: libopenmpi-dev, openmpi-bin), "
+            "or give the path of a provider"
+        )
+    return file
+
+
+def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
+    """Connects this process to the other ranks of the program; returns the group of all ranks.
+
+    provider: "mpi", the path of a provider's shared object, or "none" for a single process. Left out: "mpi" in a process that mpirun,
+    srun or `backplane launch` has started, else "none"; the variable BACKPLANE_COLLECTIVES says otherwise.
+    timeout: how many seconds a rank waits for another before all of them raise an error; 4.5 unless given here or in the variable
+    BACKPLANE_COLLECTIVES_TIMEOUT. Calls after the first one return the same group.
+    Errors: DeviceError where the provider is not there or cannot connect; ArgumentValueError for a second provider.
+    """
+    from ._groups import world_group
+
+    if _here.world is not None:
+        return world_group()
+    chosen = provider or os.environ.get(_PROVIDER) or ("mpi" if any(name in os.environ for name in _LAUNCHED) else "none")
+    if _process:
+        if provider is not None and provider != _process[0].provider:
+            raise bp.ArgumentValueError(f"init: argument provider: found {provider!r}, but this process is connected by {_process[0].provider!r}")
+        if timeout is not None:
+            set_timeout(timeout)
+        return world_group()
+    seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, 4.5)))
+    file = "threads" if chosen in ("none", "threads") else _provider_file(chosen)
+    rank, size = ops().join(file, timeout=seconds).tolist()
+    _process.append(World(rank, size, chosen))
+    atexit.register(_at_exit)
+    if size > 1:
+        _watch()
+    return world_group()
+
+
+def is_initialized() -> bool:
+    """Is the caller one of the ranks of a program?"""
+    return _here.world is not None or bool(_process)
+
+
+def rank() -> int:
+    """The number of the calling process among the ranks, from 0 on."""
+    return world("rank").rank
+
+
+def size() -> int:
+    """How many ranks there are."""
+    return world("size").size
+
+
+def finalize() -> None:
+    """Leaves the other ranks, which do the same; it happens by itself at the end of a program. MPI cannot be started again."""
+    if _process:
+        atexit.unregister(_at_exit)
+        _leave()
+
+
+def _leave() -> None:
+    _process.clear()
+    ops().control("leave")
+
+
+def _at_exit() -> None:
+    """After a failure of the ranks the processes end together; else each leaves once its program has ended."""
+    if not _process:
+        return
+    if ops().control("failed").item():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        ops().control("abort")
+    _leave()
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------------
+
+
+def _watch() -> None:
+    """Launchers end all ranks by SIGTERM where one is lost: each then says which one. An error that ends the program ends all ranks."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    if before in (signal.SIG_DFL, None):
+        signal.signal(signal.SIGTERM, _on_term)
+    _hook_errors()
+
+
+def _on_term(number: int, frame: Any) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    if _process:
+        ops().control("inquire")  # raises where a rank is lost
+    os.kill(os.getpid(), number)
+
+
+def _hook_errors() -> None:
+    before = sys.excepthook
+
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        before(kind, error, trace)
+        if _process and issubclass(kind, Exception):
+            rank = _process[0].rank
+            sys.stdout.flush()
+            print(f"rank {rank} ended by the {kind.__name__} above", file=sys.stderr, flush=True)
+
+    sys.excepthook = hook
+
+
+def _seconds(value: float) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+        raise bp.ArgumentValueError(f"timeout: found {value!r}, expected a positive number of seconds")
+    return float(value)
+
+
+def set_timeout(seconds: float) -> float:
+    """Sets the timeout of this rank; returns the one before."""
+    before: float = ops().control("timeout", value=_seconds(seconds)).item()
+    return before
+
+
+@contextmanager
+def timeout(seconds: float) -> Iterator[None]:
+    """Within the block this rank waits so many seconds for others: around what one rank does while the others wait for it."""
+    world("timeout")
+    before = set_timeout(seconds)
+    try:
+        yield
+    finally:
+        set_timeout(before)
+
+
+# ---- ranks as threads -----------------------------------------------------------------------------------------------
+
+_worlds = iter(range(2**62))
+
+
+class _Rank(Generic[T]):
+    def __init__(self) -> None:
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+def run_threads(n: int, fun: Callable[[], T], *, timeout: float = 4.5) -> list[T]:
+    """Runs fun on n ranks that are threads of this process, for tests; returns what each gave, in the order of ranks.
+
+    Within fun, all of bp.distributed works as in n processes. The first error of a rank is raised.
+    """
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise bp.ArgumentValueError(f"run_threads: argument n: found {n!r}, expected a positive integer")
+    name = f"threads {os.getpid()} {next(_worlds)}"
+    ranks = [_Rank[T]() for _ in range(n)]
+
+    def main(number: int) -> None:
+        try:
+            ops().join("threads", rank=number, size=n, world=name, timeout=_seconds(timeout))
+            _here.world = World(number, n, "threads")
+            ranks[number].result = fun()
+        except BaseException as error:
+            ranks[number].error = error
+        finally:
+            if _here.world is not None:
+                _here.world = None
+                ops().control("leave")
+
+    threads = [threading.Thread(target=main, args=(i,), name=f"rank {i}") for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    errors = [r.error for r in ranks if r.error is not None]
+    for error in sorted(errors, key=lambda e: isinstance(e, bp.DeviceError)):  # what led to the others' first
+        raise error
+    return [r.result for r in ranks]  # type: ignore[misc]

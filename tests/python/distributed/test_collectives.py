@@ -1,0 +1,124 @@
+"""Collectives on ranks that are threads, and on processes over MPI. `./dev test collectives` runs all of it."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import collective_checks as checks
+import pytest
+
+import backplane as bp
+
+HERE = pathlib.Path(__file__).parent
+LAUNCH = [sys.executable, "-m", "backplane.distributed.launch"]
+whole = pytest.mark.skipif(not checks.WHOLE, reason="./dev test collectives runs it")
+
+
+def has_mpi():
+    plugin = next(p for p in bp.plugins() if p.name == "backplane_collectives")
+    return (pathlib.Path(plugin.path).parents[1] / "collectives" / "mpi.so").exists() and shutil.which("mpirun") is not None
+
+
+mpi = pytest.mark.skipif(not has_mpi(), reason="the MPI provider is not built: libopenmpi-dev and openmpi-bin are missing")
+
+
+def launch(n, *words, env=None, limit=120):
+    """The output of a program on n ranks, and how it ended."""
+    started = time.monotonic()
+    done = subprocess.run([*LAUNCH, "-n", str(n), *map(str, words)], env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=limit)
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - started
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4] if checks.WHOLE else [1, 3])
+@pytest.mark.parametrize("name", checks.CHECKS)
+def test_ranks_as_threads(n, name):
+    bp.distributed.run_threads(n, checks.CHECKS[name], timeout=30)
+
+
+@mpi
+@pytest.mark.parametrize("n", [2, 4] if checks.WHOLE else [2])
+def test_ranks_over_mpi(n):
+    code, output, _ = launch(n, HERE / "collective_checks.py", env={"BACKPLANE_COLLECTIVES_TIMEOUT": "60"}, limit=500)
+    assert code == 0 and f"passed on {n} ranks" in output, output[-4000:]
+
+
+@mpi
+@whole
+@pytest.mark.parametrize("setting", ["BACKPLANE_MPI_LARGEST_COUNT=3", "BACKPLANE_MPI_SHARED_MEMORY=0"])
+def test_parts_and_ranks_without_shared_memory(setting):
+    """Calls of more elements than one call of MPI takes, and ranks on several machines."""
+    name, value = setting.split("=")
+    only = ["check_adjoints", "check_vmap", "check_traces", "check_compiled", "check_groups", "check_pipeline"]
+    code, output, _ = launch(3, HERE / "collective_checks.py", *only, env={name: value, "BACKPLANE_COLLECTIVES_TIMEOUT": "60"})
+    assert code == 0 and "passed on 3 ranks" in output, output[-4000:]
+
+
+def test_refuses_without_init(monkeypatch):
+    with pytest.raises(bp.DeviceError, match="call bp.distributed.init"):
+        bp.distributed.all_reduce(bp.ones(3))
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------------
+
+FAULTS = {
+    # what the ranks do after two calls; what the error says on every other rank
+    "killed": ("if d.rank() == 1: os.kill(os.getpid(), signal.SIGKILL)", "rank 1"),
+    "shape": ("x = bp.ones(4 if d.rank() == 1 else 3)", "rank 1 calls all_reduce of float32 (4,) with op sum at fault.py:13"),
+    "dtype": ("x = bp.ones(3, dtype=bp.float64 if d.rank() == 1 else bp.float32)", "rank 1 calls all_reduce of float64 (3,) with op sum at fault.py:13"),
+    "reduction": ("op = 'max' if d.rank() == 1 else 'sum'", "rank 1 calls all_reduce of float32 (3,) with op max at fault.py:13"),
+    "order": ("if d.rank() == 1: d.all_gather(x)", "rank 1 calls all_gather of float32 (3,) at fault.py:12"),
+    "ended": ("if d.rank() == 1: sys.exit(0)", "rank 1 has left"),
+    "raised": ("if d.rank() == 1: raise ValueError('of the user')", "rank 1 has left"),
+    "late": ("if d.rank() == 1: time.sleep(60)", "rank 1 has not arrived"),
+}
+PROGRAM = """
+import os, signal, sys, time
+import backplane as bp
+
+d = bp.distributed
+d.init()
+x, op = bp.ones(3), "sum"
+d.all_reduce(x)
+d.broadcast(x)
+print("begin", time.time(), flush=True)
+
+FAULT
+print(d.all_reduce(x, op))
+"""
+
+
+@mpi
+@pytest.mark.parametrize("fault", FAULTS if checks.WHOLE else ["killed", "shape", "late"])
+def test_faults(fault, tmp_path):
+    """Every other rank raises within 5 s, and all processes end."""
+    action, text = FAULTS[fault]
+    (tmp_path / "fault.py").write_text(PROGRAM.replace("FAULT", action).lstrip("\n").replace("import os", "\nimport os", 1))
+    logs = tmp_path / "logs"
+    env = {} if checks.WHOLE else {"BACKPLANE_COLLECTIVES_TIMEOUT": "1"}
+    code, output, _ = launch(3, "--logs", logs, tmp_path / "fault.py", env=env, limit=60)
+    ended = time.time()
+    assert code != 0, output
+    for rank in (0, 2):
+        log = (logs / f"rank.{rank}.log").read_text()
+        begin = float(log.split("begin ")[1].split()[0])
+        assert text in log and "DeviceError" in log, f"rank {rank}: {log}\n{output}"
+        assert "fault.py:13" in log or fault == "killed", log
+        assert ended - begin < 9, "the processes ended late"
+
+
+def test_faults_of_threads():
+    def late():
+        if bp.distributed.rank() != 1:
+            bp.distributed.all_reduce(bp.ones(3))
+
+    with pytest.raises(bp.DeviceError, match="rank 1 has left"):
+        bp.distributed.run_threads(3, late, timeout=2)
+
+    def different():
+        bp.distributed.all_reduce(bp.ones(2 + bp.distributed.rank()))
+
+    with pytest.raises(bp.DeviceError, match=r"disagree in call 1: rank 0 calls all_reduce of float32 \(2,\) with op sum at test_collectives.py:\d+; rank"):
+        bp.distributed.run_threads(2, different)
