@@ -1,5 +1,5 @@
-// Ops whose calls do something that no result shows, as collectives do: tag `collective`. A graph keeps their order, and
-// neither merges, drops, repeats nor computes them ahead of time.
+// Ops whose calls do something that no result shows, as collectives do: tag `collective`. A graph keeps their order,
+// and neither merges, drops, repeats nor computes them ahead of time.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ struct RankState {
 };
 
 struct Failure {
-  std::atomic<uint32_t> taken, told;
+  std::atomic<uint32_t> taken, reported;
   std::atomic<int32_t> code;
   char text[1536];
 };
@@ -81,20 +81,20 @@ class Board {
   Slot& slot(int32_t rank, uint64_t number) const {
     return reinterpret_cast<RankSlots*>(base_ + at_slots(n_))[rank].slots[number % 2];
   }
-  Pair& pair(int32_t from, int32_t to) const {
-    return reinterpret_cast<Pair*>(base_ + at_pairs(n_))[from * n_ + to];
-  }
+  Pair& pair(int32_t from, int32_t to) const { return reinterpret_cast<Pair*>(base_ + at_pairs(n_))[from * n_ + to]; }
 
  private:
   static constexpr uint64_t kAtStates = (sizeof(Failure) + 63) / 64 * 64;
-  static uint64_t at_slots(int32_t n) { return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64; }
+  static uint64_t at_slots(int32_t n) {
+    return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64;
+  }
   static uint64_t at_pairs(int32_t n) { return at_slots(n) + sizeof(RankSlots) * static_cast<uint64_t>(n); }
 
   char* base_ = nullptr;
   int32_t n_ = 0;
 };
 
-// "all_reduce of float32 (2, 3), op sum, at train.py:12"
+// "all_reduce of float32 (2, 3), with op sum at FILE:LINE"
 std::string described(const Notice& notice);
 
 }  // namespace backplane::collectives

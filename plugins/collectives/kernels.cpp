@@ -180,6 +180,18 @@ void all_gather(Context context, In x, int64_t n, Text group, Text site, Out out
   call.move(x.data(), out.data(), bytes_of(x));
 }
 
+void sum_of_parts(Context context, In x, int64_t n, Text group, Text site, Out out) {
+  all_reduce(context, x, n, "sum", group, site, out);
+}
+
+void join_parts(Context context, In x, int64_t n, int64_t, Text group, Text site, Out out) {
+  all_gather(context, x, n, group, site, out);
+}
+
+void to_parts(Context, In x, int64_t, Text, Text, Out out) {
+  std::copy_n(static_cast<const char*>(x.data()), bytes_of(x), static_cast<char*>(out.data()));
+}
+
 void gather(Context context, In x, int64_t n, int64_t root, Text group, Text site, Out out) {
   Call call(context, BP_COLLECTIVE_GATHER, group, site);
   call.divides(n);
@@ -236,8 +248,8 @@ void barrier(Context context, Text group, Text site, Out) {
 
 void join(Context, Text provider, int64_t rank, int64_t size, Text world, double timeout, MutTensor<int64_t> out) {
   BP_CHECK(size >= 1 && rank >= 0 && rank < size, VALUE, "join: found rank ", rank, " of ", size);
-  const std::shared_ptr<World> made = World::join(std::string(provider), static_cast<int32_t>(rank),
-                                                  static_cast<int32_t>(size), std::string(world));
+  const std::shared_ptr<World> made =
+      World::join(std::string(provider), static_cast<int32_t>(rank), static_cast<int32_t>(size), std::string(world));
   made->timeout = timeout;
   out.data()[0] = made->rank();
   out.data()[1] = made->size();
@@ -275,6 +287,9 @@ void register_kernels(const plugin::Registrar& registrar) {
   registrar.kernel(BP_KERNEL("collective::reduce_scatter", "cpu", kernel<reduce_scatter>));
   registrar.kernel(BP_KERNEL("collective::reduce", "cpu", kernel<reduce>));
   registrar.kernel(BP_KERNEL("collective::all_gather", "cpu", kernel<all_gather>));
+  registrar.kernel(BP_KERNEL("collective::sum_of_parts", "cpu", kernel<sum_of_parts>));
+  registrar.kernel(BP_KERNEL("collective::join_parts", "cpu", kernel<join_parts>));
+  registrar.kernel(BP_KERNEL("collective::to_parts", "cpu", kernel<to_parts>));
   registrar.kernel(BP_KERNEL("collective::gather", "cpu", kernel<gather>));
   registrar.kernel(BP_KERNEL("collective::scatter", "cpu", kernel<scatter>));
   registrar.kernel(BP_KERNEL("collective::all_to_all", "cpu", kernel<all_to_all>));

@@ -71,7 +71,7 @@ void World::raise_failure() const {
 }
 
 void World::check_failure() const {
-  if (all_ && all_->board && all_->board.failure().told.load(std::memory_order_acquire)) [[unlikely]]
+  if (all_ && all_->board && all_->board.failure().reported.load(std::memory_order_acquire)) [[unlikely]]
     raise_failure();
 }
 
@@ -81,11 +81,11 @@ void World::fail(bp_status code, const std::string& text) {
   if (failure.taken.exchange(1) == 0) {
     failure.code.store(code, std::memory_order_relaxed);
     std::snprintf(failure.text, sizeof failure.text, "%s", text.c_str());
-    failure.told.store(1, std::memory_order_release);
+    failure.reported.store(1, std::memory_order_release);
   }
   // Who took it may have been lost in the middle.
   const auto end = Clock::now() + std::chrono::milliseconds(100);
-  while (!failure.told.load(std::memory_order_acquire))
+  while (!failure.reported.load(std::memory_order_acquire))
     if (Clock::now() > end) throw Error(code, text);
   raise_failure();
 }
@@ -95,19 +95,21 @@ void World::look_around(const Wait& wait, Clock::time_point start) {
   const std::string what = described(wait.notice) + " on rank " + std::to_string(rank_) + ": ";
   for (const int32_t place : missing) {
     const int32_t rank = wait.group.ranks[static_cast<size_t>(place)];
-    const bool left = all_ && all_->board &&
-                      all_->board.state(rank).state.load(std::memory_order_acquire) == RankState::kLeft;
+    const bool left =
+        all_ && all_->board && all_->board.state(rank).state.load(std::memory_order_acquire) == RankState::kLeft;
     if (left || is_lost(rank))
-      fail(BP_ERROR_DEVICE, what + "rank " + std::to_string(rank) +
-                                (left ? " has left: its program ended without this call" : " was lost: its process has ended") +
-                                last_call(wait.group, place));
+      fail(BP_ERROR_DEVICE,
+           what + "rank " + std::to_string(rank) +
+               (left ? " has left: its program ended without this call" : " was lost: its process has ended") +
+               last_call(wait.group, place));
   }
   if (std::chrono::duration<double>(Clock::now() - start).count() > timeout + wait.more) {
     std::ostringstream text;
     text << what << (missing.empty() ? "a rank" : ranks_of(wait.group, missing))
          << (missing.size() > 1 ? " have not " : " has not ") << wait.verb << " within " << timeout << " s";
     if (missing.size() == 1) text << last_call(wait.group, missing[0]);
-    text << ". If ranks may be that far apart, give bp.distributed.init(timeout=) or `with bp.distributed.timeout(seconds)` more";
+    text << ". If ranks may be that far apart, give bp.distributed.init(timeout=) or `with "
+            "bp.distributed.timeout(seconds)` more";
     fail(BP_ERROR_DEVICE, text.str());
   }
   // Between pieces of work the host asks whether the program was interrupted.
@@ -237,7 +239,8 @@ void World::announce(const bp_host* host, Group& group, const Notice& notice) {
   Pair& pair = group.board.pair(group.place, notice.peer);
   const uint64_t number = pair.sent.load(std::memory_order_relaxed);
   const auto room = [&] { return number - pair.read.load(std::memory_order_acquire) < Pair::kPlaces; };
-  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "received what was sent before"}, room);
+  wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "received what was sent before"},
+           room);
   pair.notices[number % Pair::kPlaces] = notice;
   pair.sent.store(number + 1, std::memory_order_release);
 }
@@ -252,7 +255,8 @@ void World::expect(const bp_host* host, Group& group, const Notice& notice) {
   if (sent.dtype != notice.dtype || sent.ndim != notice.ndim || sent.elements != notice.elements ||
       std::memcmp(sent.shape, notice.shape, sizeof sent.shape) != 0)
     fail(BP_ERROR_DEVICE, "rank " + std::to_string(rank_) + " calls " + described(notice) + ", but rank " +
-                              std::to_string(group.ranks[static_cast<size_t>(notice.peer)]) + " calls " + described(sent));
+                              std::to_string(group.ranks[static_cast<size_t>(notice.peer)]) + " calls " +
+                              described(sent));
   pair.read.store(number + 1, std::memory_order_release);
 }
 
@@ -261,8 +265,8 @@ void World::finish(const bp_host* host, Group& group, const Request& request, vo
   const auto others = [&] {
     std::vector<int32_t> places;
     for (int32_t i = 0; i < group.size(); ++i) {
-      const bool concerned = request.call.kind < BP_COLLECTIVE_SEND || request.call.kind > BP_COLLECTIVE_RECV ||
-                             i == request.call.peer;
+      const bool concerned =
+          request.call.kind < BP_COLLECTIVE_SEND || request.call.kind > BP_COLLECTIVE_RECV || i == request.call.peer;
       if (concerned && i != group.place) places.push_back(i);
     }
     return places;
@@ -277,7 +281,8 @@ void World::finish(const bp_host* host, Group& group, const Request& request, vo
 
 void World::check_for_all(bp_status status, const Notice& notice) {
   if (status != BP_OK)
-    fail(status, described(notice) + " on rank " + std::to_string(rank_) + ": " + provider_.name + ": " + provider_.error());
+    fail(status,
+         described(notice) + " on rank " + std::to_string(rank_) + ": " + provider_.name + ": " + provider_.error());
 }
 
 void World::run(const bp_host* host, Group& group, const Request& request) {

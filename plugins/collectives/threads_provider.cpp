@@ -46,7 +46,7 @@ struct Connection {
 
 struct Work {
   bp_collective_call call;
-  uint64_t end;       // how many have arrived, and are done, when this round has
+  uint64_t end;  // how many have arrived, and are done, when this round has
   bool copied = false;
 };
 
@@ -80,9 +80,9 @@ void combine(uint32_t reduce, T* to, const T* from, uint64_t n) {
 
 bp_status combined(const bp_collective_call& call, void* to, const void* from, uint64_t n) {
   switch (call.dtype) {
-#define BP_COMBINE(constant, type)                                                          \
-  case BP_##constant:                                                                       \
-    combine(call.reduce, static_cast<type*>(to), static_cast<const type*>(from), n);        \
+#define BP_COMBINE(constant, type)                                                   \
+  case BP_##constant:                                                                \
+    combine(call.reduce, static_cast<type*>(to), static_cast<const type*>(from), n); \
     return BP_OK;
     BP_COMBINE(INT8, int8_t)
     BP_COMBINE(INT16, int16_t)
@@ -108,7 +108,9 @@ bp_status compute(const Member& member, const bp_collective_call& call) {
   const auto& calls = member.group->calls;
   const uint64_t bytes = call.count * static_cast<uint64_t>(plugin::kItemSize[call.dtype]);
   char* out = static_cast<char*>(call.out);
-  const auto block = [&](size_t from, size_t index) { return static_cast<const char*>(calls[from]->in) + index * bytes; };
+  const auto block = [&](size_t from, size_t index) {
+    return static_cast<const char*>(calls[from]->in) + index * bytes;
+  };
   const auto root = static_cast<size_t>(call.peer);
   const auto reduce = [&](size_t index) -> bp_status {
     std::memcpy(out, block(0, index), bytes);
@@ -117,11 +119,18 @@ bp_status compute(const Member& member, const bp_collective_call& call) {
     return BP_OK;
   };
   switch (call.kind) {
-    case BP_COLLECTIVE_ALL_REDUCE: return reduce(0);
-    case BP_COLLECTIVE_REDUCE: return member.place == root ? reduce(0) : bp_status{BP_OK};
-    case BP_COLLECTIVE_REDUCE_SCATTER: return reduce(member.place);
-    case BP_COLLECTIVE_BROADCAST: std::memcpy(out, block(root, 0), bytes); break;
-    case BP_COLLECTIVE_SCATTER: std::memcpy(out, block(root, member.place), bytes); break;
+    case BP_COLLECTIVE_ALL_REDUCE:
+      return reduce(0);
+    case BP_COLLECTIVE_REDUCE:
+      return member.place == root ? reduce(0) : bp_status{BP_OK};
+    case BP_COLLECTIVE_REDUCE_SCATTER:
+      return reduce(member.place);
+    case BP_COLLECTIVE_BROADCAST:
+      std::memcpy(out, block(root, 0), bytes);
+      break;
+    case BP_COLLECTIVE_SCATTER:
+      std::memcpy(out, block(root, member.place), bytes);
+      break;
     case BP_COLLECTIVE_GATHER:
       if (member.place != root) break;
       [[fallthrough]];
@@ -131,7 +140,8 @@ bp_status compute(const Member& member, const bp_collective_call& call) {
     case BP_COLLECTIVE_ALL_TO_ALL:
       for (size_t i = 0; i < member.size; ++i) std::memcpy(out + i * bytes, block(i, member.place), bytes);
       break;
-    default: break;
+    default:
+      break;
   }
   return BP_OK;
 }
@@ -233,10 +243,16 @@ const char* BP_CALL thread_error() { return t_thread_error.c_str(); }
 }  // namespace
 
 const bp_collective_provider& thread_provider() {
-  static constexpr bp_collective_provider kProvider{
-      {sizeof(bp_collective_provider), BP_COLLECTIVES_VERSION},
-      "threads", join_threads, make_thread_group, share_between_threads, start_in_thread, test_in_thread,
-      leave_threads, abort_threads, thread_error};
+  static constexpr bp_collective_provider kProvider{{sizeof(bp_collective_provider), BP_COLLECTIVES_VERSION},
+                                                    "threads",
+                                                    join_threads,
+                                                    make_thread_group,
+                                                    share_between_threads,
+                                                    start_in_thread,
+                                                    test_in_thread,
+                                                    leave_threads,
+                                                    abort_threads,
+                                                    thread_error};
   return kProvider;
 }
 

@@ -14,15 +14,14 @@ namespace backplane::collectives {
 namespace {
 
 std::mutex g_world_lock;
-std::shared_ptr<World> g_process_world;                // NOLINT: lives until the program leaves it
+std::shared_ptr<World> g_process_world;  // NOLINT: lives until the program leaves it
 thread_local std::shared_ptr<World> t_thread_world;
 
 bp_collective_provider opened(const std::string& file) {
   // Never closed: a provider's library may have threads of its own.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) ::backplane::detail::fail(BP_ERROR_VALUE, "init: provider: ", dlerror());
-  const auto query =
-      reinterpret_cast<bp_collective_provider_query_fn>(dlsym(library, BP_COLLECTIVE_PROVIDER_SYMBOL));
+  const auto query = reinterpret_cast<bp_collective_provider_query_fn>(dlsym(library, BP_COLLECTIVE_PROVIDER_SYMBOL));
   BP_CHECK(query, VALUE, "init: provider: ", file, " exports no ", BP_COLLECTIVE_PROVIDER_SYMBOL);
   bp_collective_provider provider{};
   provider.header = BP_HEADER(bp_collective_provider);
@@ -128,7 +127,7 @@ Group& World::group(const std::string& name, const bp_host* host) {
   return *groups_.emplace(name, std::move(made)).first->second;
 }
 
-bool World::has_failed() const { return all_->board && all_->board.failure().told.load(std::memory_order_acquire); }
+bool World::has_failed() const { return all_->board && all_->board.failure().reported.load(std::memory_order_acquire); }
 
 void World::leave() {
   if (left_) return;

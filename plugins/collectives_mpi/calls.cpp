@@ -24,19 +24,32 @@ struct Element {
 
 Element element_of(uint32_t dtype) {
   switch (dtype) {
-    case BP_INT8: return {MPI_INT8_T, 1};
-    case BP_INT16: return {MPI_INT16_T, 2};
-    case BP_INT32: return {MPI_INT32_T, 4};
-    case BP_INT64: return {MPI_INT64_T, 8};
-    case BP_UINT8: return {MPI_UINT8_T, 1};
-    case BP_UINT16: return {MPI_UINT16_T, 2};
-    case BP_UINT32: return {MPI_UINT32_T, 4};
-    case BP_UINT64: return {MPI_UINT64_T, 8};
-    case BP_FLOAT32: return {MPI_FLOAT, 4};
-    case BP_FLOAT64: return {MPI_DOUBLE, 8};
-    case BP_COMPLEX64: return {MPI_C_FLOAT_COMPLEX, 8};
-    case BP_COMPLEX128: return {MPI_C_DOUBLE_COMPLEX, 16};
-    default: throw MpiError("a dtype that MPI does not reduce");
+    case BP_INT8:
+      return {MPI_INT8_T, 1};
+    case BP_INT16:
+      return {MPI_INT16_T, 2};
+    case BP_INT32:
+      return {MPI_INT32_T, 4};
+    case BP_INT64:
+      return {MPI_INT64_T, 8};
+    case BP_UINT8:
+      return {MPI_UINT8_T, 1};
+    case BP_UINT16:
+      return {MPI_UINT16_T, 2};
+    case BP_UINT32:
+      return {MPI_UINT32_T, 4};
+    case BP_UINT64:
+      return {MPI_UINT64_T, 8};
+    case BP_FLOAT32:
+      return {MPI_FLOAT, 4};
+    case BP_FLOAT64:
+      return {MPI_DOUBLE, 8};
+    case BP_COMPLEX64:
+      return {MPI_C_FLOAT_COMPLEX, 8};
+    case BP_COMPLEX128:
+      return {MPI_C_DOUBLE_COMPLEX, 16};
+    default:
+      throw MpiError("a dtype that MPI does not reduce");
   }
 }
 
@@ -57,9 +70,12 @@ MPI_Op made(MPI_User_function* function) {
 
 MPI_Op op_of(const bp_collective_call& call) {
   switch (call.reduce) {
-    case BP_COLLECTIVE_SUM: return MPI_SUM;
-    case BP_COLLECTIVE_PROD: return MPI_PROD;
-    default: break;
+    case BP_COLLECTIVE_SUM:
+      return MPI_SUM;
+    case BP_COLLECTIVE_PROD:
+      return MPI_PROD;
+    default:
+      break;
   }
   const bool is_max = call.reduce == BP_COLLECTIVE_MAX;
   if (call.dtype == BP_FLOAT32) {
@@ -127,8 +143,8 @@ void Call::broadcast(char* data, int root) {
 void Call::reduce(const char* in, char* out, int root) {
   in_parts([&](int64_t at, int n) {
     MPI_Request request;
-    add(MPI_Ireduce(in + at, group_.rank == root ? out + at : nullptr, n, element_.type, op_of(call_), root, group_.comm,
-                    &request),
+    add(MPI_Ireduce(in + at, group_.rank == root ? out + at : nullptr, n, element_.type, op_of(call_), root,
+                    group_.comm, &request),
         "MPI_Ireduce", request);
   });
 }
@@ -183,8 +199,10 @@ void Call::all_to_all() {
   }
   in_parts([&](int64_t at, int n) {
     for (int other = 0; other < group_.size; ++other) {
-      add(MPI_Irecv(out_ + other * block_ + at, n, element_.type, other, 1, group_.comm, &request), "MPI_Irecv", request);
-      add(MPI_Isend(in_ + other * block_ + at, n, element_.type, other, 1, group_.comm, &request), "MPI_Isend", request);
+      add(MPI_Irecv(out_ + other * block_ + at, n, element_.type, other, 1, group_.comm, &request), "MPI_Irecv",
+          request);
+      add(MPI_Isend(in_ + other * block_ + at, n, element_.type, other, 1, group_.comm, &request), "MPI_Isend",
+          request);
     }
   });
 }
@@ -207,15 +225,21 @@ void Call::run() {
         add(MPI_Iallreduce(in_ + at, out_ + at, n, element_.type, op_of(call_), group_.comm, &request),
             "MPI_Iallreduce", request);
       });
-    case BP_COLLECTIVE_REDUCE: return reduce(in_, out_, call_.peer);
+    case BP_COLLECTIVE_REDUCE:
+      return reduce(in_, out_, call_.peer);
     case BP_COLLECTIVE_BROADCAST:
       if (is_root()) std::copy_n(in_, block_, out_);
       return broadcast(out_, call_.peer);
-    case BP_COLLECTIVE_ALL_GATHER: return all_gather();
-    case BP_COLLECTIVE_GATHER: return gather();
-    case BP_COLLECTIVE_SCATTER: return scatter();
-    case BP_COLLECTIVE_ALL_TO_ALL: return all_to_all();
-    case BP_COLLECTIVE_REDUCE_SCATTER: return reduce_scatter();
+    case BP_COLLECTIVE_ALL_GATHER:
+      return all_gather();
+    case BP_COLLECTIVE_GATHER:
+      return gather();
+    case BP_COLLECTIVE_SCATTER:
+      return scatter();
+    case BP_COLLECTIVE_ALL_TO_ALL:
+      return all_to_all();
+    case BP_COLLECTIVE_REDUCE_SCATTER:
+      return reduce_scatter();
     case BP_COLLECTIVE_SEND:
       return in_parts([&](int64_t at, int n) {
         add(MPI_Isend(in_ + at, n, element_.type, call_.peer, 0, group_.comm, &request), "MPI_Isend", request);
@@ -224,8 +248,10 @@ void Call::run() {
       return in_parts([&](int64_t at, int n) {
         add(MPI_Irecv(out_ + at, n, element_.type, call_.peer, 0, group_.comm, &request), "MPI_Irecv", request);
       });
-    case BP_COLLECTIVE_BARRIER: return add(MPI_Ibarrier(group_.comm, &request), "MPI_Ibarrier", request);
-    default: throw MpiError("a kind of call that this provider does not know");
+    case BP_COLLECTIVE_BARRIER:
+      return add(MPI_Ibarrier(group_.comm, &request), "MPI_Ibarrier", request);
+    default:
+      throw MpiError("a kind of call that this provider does not know");
   }
 }
 

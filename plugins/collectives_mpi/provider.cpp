@@ -50,7 +50,8 @@ bp_status BP_CALL join(int32_t* rank, int32_t* size, void** connection) {
   return guarded([&] {
     // Open MPI opens components of its own, which look for its symbols in the whole process.
     Dl_info info{};
-    if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info)) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+    if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info))
+      dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     int is_running = 0, has_ended = 0, level = 0;
     MPI_Initialized(&is_running);
     MPI_Finalized(&has_ended);
@@ -61,9 +62,11 @@ bp_status BP_CALL join(int32_t* rank, int32_t* size, void** connection) {
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
       g_connection.started_mpi = true;
     }
-    if (level < MPI_THREAD_SERIALIZED) throw MpiError("this MPI serves one thread alone (MPI_THREAD_SERIALIZED is needed)");
+    if (level < MPI_THREAD_SERIALIZED)
+      throw MpiError("this MPI serves one thread alone (MPI_THREAD_SERIALIZED is needed)");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    if (const char* text = std::getenv("BACKPLANE_MPI_LARGEST_COUNT")) g_largest_count = std::max(1LL, std::atoll(text));
+    if (const char* text = std::getenv("BACKPLANE_MPI_LARGEST_COUNT"))
+      g_largest_count = std::max(1LL, std::atoll(text));
     int own = 0, all = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
@@ -114,7 +117,8 @@ bp_status BP_CALL start_call(void* group, const bp_collective_call* call, void**
     auto requests = std::make_unique<Requests>();
     start(*static_cast<MpiGroup*>(group), *call, *requests);
     int done = 0;
-    check(MPI_Testall(static_cast<int>(requests->all.size()), requests->all.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    check(MPI_Testall(static_cast<int>(requests->all.size()), requests->all.data(), &done, MPI_STATUSES_IGNORE),
+          "MPI_Testall");
     if (!done) *work = requests.release();
   });
 }
@@ -124,7 +128,8 @@ bp_status BP_CALL test_call(void*, void* work, int32_t* done) {
   return guarded([&] {
     Requests& requests = *static_cast<Requests*>(work);
     int ended = 0;
-    check(MPI_Testall(static_cast<int>(requests.all.size()), requests.all.data(), &ended, MPI_STATUSES_IGNORE), "MPI_Testall");
+    check(MPI_Testall(static_cast<int>(requests.all.size()), requests.all.data(), &ended, MPI_STATUSES_IGNORE),
+          "MPI_Testall");
     if (!ended) return;
     delete &requests;
     *done = 1;
@@ -163,6 +168,14 @@ extern "C" BP_EXPORT bp_status BP_CALL bp_collective_provider_query(uint32_t ver
   if (version < BP_COLLECTIVES_VERSION || out->header.struct_size < sizeof(bp_collective_provider))
     return BP_ERROR_VERSION;
   *out = {{sizeof(bp_collective_provider), BP_COLLECTIVES_VERSION},
-          "MPI", join, make_group, share, start_call, test_call, leave, abort_all, last_error};
+          "MPI",
+          join,
+          make_group,
+          share,
+          start_call,
+          test_call,
+          leave,
+          abort_all,
+          last_error};
   return BP_OK;
 }

@@ -34,6 +34,7 @@ def compile_with_state(fun, *, state=None, inputs=None, outputs=None, **options)
     def call(*args, **kwargs):
         return compiled(*args, **kwargs)
 
+    call._state = compiled.state
     return call
 
 

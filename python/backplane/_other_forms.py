@@ -18,6 +18,7 @@ from ._tensor_argument import name_function, require_real
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
+FORMS = {}  # by full name and name in Python
 _ALIASES = {"divide": ("div", "true_divide"), "max": ("amax",), "min": ("amin",), "permute_dims": ("permute",), "subtract": ("sub",)}
 _WORDS = {"broadcast_to": {"size": "shape"}, "clip": {"a_min": "min", "a_max": "max"}, "diagonal": {"dim1": "axis1", "dim2": "axis2"}, "flip": {"dims": "axis"}, "heaviside": {"values": "y"},
           "isin": {"elements": "x1", "test_elements": "x2"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"}, "roll": {"shifts": "shift", "dims": "axis"},
@@ -371,9 +372,11 @@ def _add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
+            FORMS[f"{NAMESPACE}::{name}", word] = _as_refused(name, form)
     for name, word, form in in_place_forms():
-        _core.set_other_form(f"{NAMESPACE}::{name}", word, _as_refused(name, form))
+        FORMS[f"{NAMESPACE}::{name}", word] = _as_refused(name, form)
+    for (full_name, word), form in FORMS.items():
+        _core.set_other_form(full_name, word, form)
 
 
 _add_forms()

@@ -7,6 +7,7 @@
 from .._ops import refuse_names as _refuse_names
 from ._collate import *
 from ._datasets import *
+from ._distributed_sampler import *
 from ._loader import *
 from ._samplers import *
 from ._workers import *

@@ -5,13 +5,16 @@
     world = bp.distributed.init()
     total = bp.distributed.all_reduce(bp.ones(3) * bp.distributed.rank())
 
-    mpirun -n 4 python program.py      # or: backplane launch -n 4 program.py, or srun in a Slurm job
+    mpirun -n 4 python PROGRAM      # or: backplane launch -n 4 PROGRAM, or srun in a Slurm job
 """
 
 from .._ops import refuse_names as _refuse_names
 from ._collectives import *
 from ._connection import *
+from ._data_parallel import *
 from ._groups import *
+from ._sharding import *
+from ._sharded_ops import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import backplane as bp
 from backplane import Tensor
 
+from .. import _gradient_sync
 from ..nn.modules._module_tree import Base, leaf_names
 
 
@@ -47,6 +48,10 @@ class Functional(NamedTuple):
         numbers = self.rule.numbers(h, h["lr"] if lr is None else lr, t)
         leaves, structure = bp.tree.flatten(params)
         gradients = parts(grads, params)
+        if _gradient_sync.average is not None:
+            given = [i for i, g in enumerate(gradients) if g is not None]
+            for i, mean in zip(given, _gradient_sync.averaged([gradients[i] for i in given])):
+                gradients[i] = mean
         names = self.rule.slots(h)
         kept = {name: bp.tree.leaves(state[name]) for name in names}
         updates, new = [], {name: [] for name in names}

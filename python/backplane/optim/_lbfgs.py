@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import backplane as bp
 from backplane import Tensor
 
+from .. import _gradient_sync
 from ._optimizer import Optimizer
 
 __all__ = ["LBFGS"]
@@ -159,6 +160,8 @@ class LBFGS(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         if closure is None:
             raise bp.ArgumentTypeError("LBFGS.step: argument closure: missing; it computes the loss and the gradients")
+        if _gradient_sync.average is not None:
+            raise bp.MissingRuleError("LBFGS.step: it evaluates the loss several times, which a data-parallel step does not average; use another optimiser there")
         self._follow_moves()
         group = self.param_groups[0]
         state = self.state[group["params"][0]]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import backplane as bp
 from backplane import Tensor
 
+from .. import _gradient_sync
 from ..nn.modules._module_tree import Base
 from ..nn._parameter import latest
 from . import _optimizer_state
@@ -131,6 +132,7 @@ class Optimizer:
     # ---- the step ---------------------------------------------------------------------------------------------------
 
     def _apply(self, gradients: dict[Any, Tensor]) -> None:
+        gradients = _gradient_sync.averaged_values(gradients)
         with bp.no_grad():
             for index in range(self._group_count):
                 group = self.param_groups[index]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 
 import numpy as np
 
@@ -305,11 +304,3 @@ def check_groups():
 
 
 CHECKS = {name: f for name, f in globals().items() if name.startswith("check_")}
-
-if __name__ == "__main__":
-    d.init()
-    for name in sys.argv[1:] or CHECKS:
-        CHECKS[name]()
-    d.barrier()
-    if d.rank() == 0:
-        print("passed on", d.size(), "ranks")

@@ -9,6 +9,7 @@ import time
 
 import collective_checks as checks
 import pytest
+import rank_program
 
 import backplane as bp
 
@@ -33,15 +34,15 @@ def launch(n, *words, env=None, limit=120):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4] if checks.WHOLE else [1, 3])
-@pytest.mark.parametrize("name", checks.CHECKS)
+@pytest.mark.parametrize("name", rank_program.CHECKS)
 def test_ranks_as_threads(n, name):
-    bp.distributed.run_threads(n, checks.CHECKS[name], timeout=30)
+    bp.distributed.run_threads(n, rank_program.CHECKS[name], timeout=30)
 
 
 @mpi
 @pytest.mark.parametrize("n", [2, 4] if checks.WHOLE else [2])
 def test_ranks_over_mpi(n):
-    code, output, _ = launch(n, HERE / "collective_checks.py", env={"BACKPLANE_COLLECTIVES_TIMEOUT": "60"}, limit=500)
+    code, output, _ = launch(n, HERE / "rank_program.py", env={"BACKPLANE_COLLECTIVES_TIMEOUT": "60"}, limit=500)
     assert code == 0 and f"passed on {n} ranks" in output, output[-4000:]
 
 
@@ -52,7 +53,7 @@ def test_parts_and_ranks_without_shared_memory(setting):
     """Calls of more elements than one call of MPI takes, and ranks on several machines."""
     name, value = setting.split("=")
     only = ["check_adjoints", "check_vmap", "check_traces", "check_compiled", "check_groups", "check_pipeline"]
-    code, output, _ = launch(3, HERE / "collective_checks.py", *only, env={name: value, "BACKPLANE_COLLECTIVES_TIMEOUT": "60"})
+    code, output, _ = launch(3, HERE / "rank_program.py", *only, env={name: value, "BACKPLANE_COLLECTIVES_TIMEOUT": "60"})
     assert code == 0 and "passed on 3 ranks" in output, output[-4000:]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
+from ... import _gradient_sync
 from ..._ops import refuse_names as _refuse_names
 from . import rnn as rnn
 from ..modules._weight_norm import remove_weight_norm, weight_norm
@@ -24,7 +25,7 @@ def _several(parameters):
 
 def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
     """The norm of all elements of the tensors. error_if_nonfinite: ArgumentValueError where it is not finite."""
-    found = [x.detach() for x in _several(tensors)]
+    found = [x.detach() for x in _gradient_sync.averaged(_several(tensors))]
     if not found:
         return bp.asarray(0.0)
     first = found[0].device
@@ -38,9 +39,21 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
     """Scales the gradients of the parameters, in place, so that their norm together is at most max_norm. Returns the norm before."""
     grads = [x.grad for x in _several(parameters) if x.grad is not None]
+    _average(grads)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     _scale(grads, max_norm, total)
     return total
+
+
+def _average(grads):
+    """In place, within a data-parallel step."""
+    if _gradient_sync.average is None:
+        return
+    with bp.no_grad():
+        for g, mean in zip(grads, _gradient_sync.averaged(grads)):
+            if g is not mean:
+                g[...] = mean
+    _gradient_sync.mark(grads)
 
 
 def _scale(grads, max_norm, total):
@@ -52,7 +65,9 @@ def _scale(grads, max_norm, total):
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """The second half of clip_grad_norm_: scales the gradients by max_norm / total_norm where that is below 1."""
-    _scale([x.grad for x in _several(parameters) if x.grad is not None], max_norm, total_norm)
+    grads = [x.grad for x in _several(parameters) if x.grad is not None]
+    _average(grads)
+    _scale(grads, max_norm, total_norm)
 
 
 def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple[Any, Tensor]:
@@ -60,16 +75,26 @@ def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple
 
     The gradients themselves stay as they are, so it can be used under transforms and in compiled functions.
     """
+    if _gradient_sync.average is not None:
+        leaves, structure = bp.tree.flatten(grads)
+        places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+        for i, mean in zip(places, _gradient_sync.averaged([leaves[i] for i in places])):
+            leaves[i] = mean
+        grads = bp.tree.unflatten(structure, leaves)
     leaves = [x for x in bp.tree.leaves(grads) if isinstance(x, Tensor)]
     total = get_total_norm(leaves, norm_type)
     share = bp.clip(max_norm / (total + 1e-6), max=1.0)
-    return bp.tree.map(lambda x: x * share.astype(x.dtype) if isinstance(x, Tensor) else x, grads), total
+    scaled = bp.tree.map(lambda x: x * share.astype(x.dtype) if isinstance(x, Tensor) else x, grads)
+    _gradient_sync.mark([x for x in bp.tree.leaves(scaled) if isinstance(x, Tensor)])
+    return scaled, total
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Limits the elements of the gradients, in place, to ±clip_value."""
+    own = _several(parameters)
+    _average([x.grad for x in own if x.grad is not None])
     with bp.no_grad():
-        for x in _several(parameters):
+        for x in own:
             if x.grad is not None:
                 x.grad[...] = bp.clip(x.grad, -clip_value, clip_value)
 
