@@ -296,7 +296,12 @@ void World::run(const bp_host* host, Group& group, const Request& request) {
     meet(host, group, request.notice);
   if (request.call.count == 0) return;
   void* work = nullptr;
-  check_for_all(provider_.start(group.handle, &request.call, &work), request.notice);
+  bp_collective_call call = request.call;
+  if (call.kind < BP_COLLECTIVE_SEND || call.kind > BP_COLLECTIVE_RECV) call.flags = BP_COLLECTIVE_ALL_THERE;
+  {
+    const Watched watched(*this, group, request.notice);
+    check_for_all(provider_.start(group.handle, &call, &work), request.notice);
+  }
   if (work) finish(host, group, request, work);
 }
 

@@ -5,8 +5,8 @@
  * bp.distributed.init(provider=...), and brings everything else: the ops with their derivatives, staging of device
  * memory, the comparison of what the ranks call, deadlines, and what happens when a rank is lost.
  *
- * A provider therefore never waits without end: `start` begins a call, and `test` moves it on. Before `start`, all
- * ranks of the group have made the same call, except in `send` and `recv`, or where the ranks share no memory.
+ * A provider therefore never waits without end: `start` begins a call, and `test` moves it on. Only where a call has
+ * the flag BP_COLLECTIVE_ALL_THERE, and moves little, may `start` wait for the others.
  * Structs grow at their ends only: read and write no more than `struct_size` says. */
 #ifndef BACKPLANE_COLLECTIVES_PROVIDER_H
 #define BACKPLANE_COLLECTIVES_PROVIDER_H
@@ -35,6 +35,8 @@ enum {
 
 enum { BP_COLLECTIVE_SUM = 1, BP_COLLECTIVE_MAX = 2, BP_COLLECTIVE_MIN = 3, BP_COLLECTIVE_PROD = 4 };
 
+enum { BP_COLLECTIVE_ALL_THERE = 1u << 0 /* a hint: all ranks of the group have made this call */ };
+
 typedef struct bp_collective_call {
   bp_header header;
   uint32_t kind;   /* BP_COLLECTIVE_ALL_REDUCE … */
@@ -48,6 +50,8 @@ typedef struct bp_collective_call {
   uint64_t count;
   const void* in; /* host memory; stays as it is until the call has ended. NULL: RECV, BARRIER */
   void* out;      /* host memory, apart from `in`; written on the ranks that receive. NULL: SEND, BARRIER */
+  uint32_t flags; /* BP_COLLECTIVE_ALL_THERE */
+  uint32_t reserved;
 } bp_collective_call;
 
 /* Functions return a bp_status; after a failure `error` says why, to the thread that saw it. */

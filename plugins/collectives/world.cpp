@@ -114,6 +114,16 @@ World::World(const bp_collective_provider& provider, void* connection, int32_t r
   RankState& state = all_->board.state(rank);
   state.process.store(is_process ? getpid() : 0, std::memory_order_relaxed);
   state.state.store(RankState::kThere, std::memory_order_release);
+  if (is_process && size > 1) watcher_ = std::thread([this] { watch(); });
+}
+
+World::~World() {
+  {
+    std::lock_guard guard(end_lock_);
+    ends_ = true;
+  }
+  end_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
 }
 
 void World::check(bp_status status, const char* what) const {

@@ -1,12 +1,15 @@
 // The ranks of a program as one of them sees them: its connection, its groups, and the calls that it makes in them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backplane/plugin/context.hpp"
@@ -44,6 +47,7 @@ class World {
   static void forget(const World& world);
 
   World(const bp_collective_provider& provider, void* connection, int32_t rank, int32_t size, bool is_process);
+  ~World();
   World(const World&) = delete;
 
   int32_t rank() const { return rank_; }
@@ -97,6 +101,21 @@ class World {
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::mutex groups_lock_;
   bool left_ = false;
+
+  // The call that is within the provider, which may wait there for the others; a thread looks after it.
+  struct Watched {
+    Watched(World& world, const Group& group, const Notice& notice);
+    ~Watched();
+    World& world;
+  };
+  void watch();
+  std::atomic<uint64_t> watched_{0};  // odd within such a call
+  std::atomic<const Group*> watched_group_{nullptr};
+  std::atomic<const Notice*> watched_notice_{nullptr};
+  std::mutex end_lock_;
+  std::condition_variable end_;
+  bool ends_ = false;
+  std::thread watcher_;
 };
 
 // The provider whose ranks are threads of this process.

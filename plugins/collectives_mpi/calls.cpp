@@ -103,6 +103,7 @@ class Call {
   void run();
 
  private:
+  bool run_at_once();
   bool fits() const { return count_ <= g_largest_count; }
   bool is_root() const { return group_.rank == call_.peer; }
   int count() const { return static_cast<int>(count_); }
@@ -217,7 +218,37 @@ void Call::reduce_scatter() {
   for (int root = 0; root < group_.size; ++root) reduce(in_ + root * block_, out_, root);
 }
 
+// What moves little is done at once: the calls that wait take a third of the time of those that do not.
+bool Call::run_at_once() {
+  constexpr int64_t kLittle = 64 << 10;
+  if (!(call_.flags & BP_COLLECTIVE_ALL_THERE) || block_ * group_.size > kLittle || !fits()) return false;
+  switch (call_.kind) {
+    case BP_COLLECTIVE_ALL_REDUCE:
+      check(MPI_Allreduce(in_, out_, count(), element_.type, op_of(call_), group_.comm), "MPI_Allreduce");
+      return true;
+    case BP_COLLECTIVE_ALL_GATHER:
+      check(MPI_Allgather(in_, count(), element_.type, out_, count(), element_.type, group_.comm), "MPI_Allgather");
+      return true;
+    case BP_COLLECTIVE_BROADCAST:
+      if (is_root()) std::copy_n(in_, block_, out_);
+      check(MPI_Bcast(out_, count(), element_.type, call_.peer, group_.comm), "MPI_Bcast");
+      return true;
+    case BP_COLLECTIVE_REDUCE_SCATTER:
+      check(MPI_Reduce_scatter_block(in_, out_, count(), element_.type, op_of(call_), group_.comm),
+            "MPI_Reduce_scatter_block");
+      return true;
+    case BP_COLLECTIVE_ALL_TO_ALL:
+      check(MPI_Alltoall(in_, count(), element_.type, out_, count(), element_.type, group_.comm), "MPI_Alltoall");
+      return true;
+    case BP_COLLECTIVE_BARRIER:
+      return true;  // all ranks are there
+    default:
+      return false;
+  }
+}
+
 void Call::run() {
+  if (run_at_once()) return;
   MPI_Request request;
   switch (call_.kind) {
     case BP_COLLECTIVE_ALL_REDUCE:

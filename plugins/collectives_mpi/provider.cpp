@@ -116,6 +116,7 @@ bp_status BP_CALL start_call(void* group, const bp_collective_call* call, void**
   return guarded([&] {
     auto requests = std::make_unique<Requests>();
     start(*static_cast<MpiGroup*>(group), *call, *requests);
+    if (requests->all.empty()) return;
     int done = 0;
     check(MPI_Testall(static_cast<int>(requests->all.size()), requests->all.data(), &done, MPI_STATUSES_IGNORE),
           "MPI_Testall");

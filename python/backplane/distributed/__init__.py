@@ -15,6 +15,7 @@ from ._data_parallel import *
 from ._groups import *
 from ._sharding import *
 from ._sharded_ops import *
+from ._zero import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

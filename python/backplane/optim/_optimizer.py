@@ -131,8 +131,9 @@ class Optimizer:
 
     # ---- the step ---------------------------------------------------------------------------------------------------
 
-    def _apply(self, gradients: dict[Any, Tensor]) -> None:
-        gradients = _gradient_sync.averaged_values(gradients)
+    def _apply(self, gradients: dict[Any, Tensor], averaged: bool = False) -> None:
+        if not averaged:
+            gradients = _gradient_sync.averaged_values(gradients)
         with bp.no_grad():
             for index in range(self._group_count):
                 group = self.param_groups[index]

@@ -87,6 +87,35 @@ def check_equals_one_process():
                     assert (everywhere == everywhere[0]).all(), "the ranks' models differ"
 
 
+def check_divided_state():
+    """Each rank keeps its part of the optimiser's state; the digits are those of the whole state."""
+    n, r = d.size(), d.rank()
+    x, y = examples(12 * STEPS)
+    for name in ("AdamW", "SGD"):
+        make = getattr(optim, name)
+        options = {"lr": 1e-2} if name == "AdamW" else {"lr": 0.1, "momentum": 0.9}
+        model, optimizer = made(lambda m: make(m.parameters(), **options), 0)
+        alone = trained(functional(model, optimizer, False), x, y)
+        own, divided = made(lambda m: d.ZeroRedundancyOptimizer(m.parameters(), make, **options), 0)
+        total = sum(p.size for p in model.parameters())
+        kept = sum(t.size for s in (divided.optimizer.init_state() or divided.optimizer.state).values() for t in s.values() if t.ndim)
+        assert kept <= (-(-total // n)) * (2 if name == "AdamW" else 1)
+        k, losses = 12 // n, []
+        for form in (functional, by_backward):
+            step = form(own, divided, False)
+            for i in range(STEPS // 2):
+                at = len(losses)
+                a, b = (t[at * 12 : (at + 1) * 12][r::n] for t in (x, y))
+                losses.append(d.all_reduce(step(a, b), "mean").item())
+        np.testing.assert_allclose(losses, alone, rtol=2e-5, err_msg=name)
+        divided.load_state_dict(divided.state_dict())
+    try:
+        d.ZeroRedundancyOptimizer(own.parameters(), optim.Muon)
+    except bp.ArgumentValueError:
+        return
+    raise AssertionError("Muon was accepted")
+
+
 def check_pure_functions():
     """The optimisers in lower case, and averages that a program makes by itself."""
     n, r = d.size(), d.rank()

@@ -110,6 +110,40 @@ def test_faults(fault, tmp_path):
         assert ended - begin < 9, "the processes ended late"
 
 
+KILLED = """
+import os, random, signal, threading, time
+import backplane as bp
+
+d = bp.distributed
+d.init()
+x, big = bp.ones(3), bp.ones(1 << 18)
+d.barrier()
+print("begin", time.time(), flush=True)
+if d.rank() == 1:
+    threading.Timer(random.Random(SEED).random(), os.kill, (os.getpid(), signal.SIGKILL)).start()
+while True:
+    d.all_reduce(x)
+    d.all_gather(big)
+    d.send(x, dest=(d.rank() + 1) % 3)
+    d.recv(like=x, source=(d.rank() - 1) % 3)
+"""
+
+
+@mpi
+@whole
+@pytest.mark.parametrize("seed", range(int(os.environ.get("BACKPLANE_COLLECTIVES_KILLS", 10))))
+def test_killed_at_a_random_point(seed, tmp_path):
+    (tmp_path / "killed.py").write_text(KILLED.replace("SEED", str(seed)))
+    logs = tmp_path / "logs"
+    code, output, _ = launch(3, "--logs", logs, tmp_path / "killed.py", limit=60)
+    ended = time.time()
+    assert code != 0
+    for rank in (0, 2):
+        log = (logs / f"rank.{rank}.log").read_text()
+        assert "rank 1 was lost" in log and "DeviceError" in log, f"rank {rank}: {log}\n{output}"
+        assert ended - float(log.split("begin ")[1].split()[0]) < 7, "the processes ended late"
+
+
 def test_faults_of_threads():
     def late():
         if bp.distributed.rank() != 1:
