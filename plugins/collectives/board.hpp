@@ -73,7 +73,9 @@ class Board {
  public:
   Board() = default;
   Board(void* memory, int32_t n) : base_(static_cast<char*>(memory)), n_(n) {}
-  static uint64_t bytes(int32_t n) { return at_pairs(n) + sizeof(Pair) * static_cast<uint64_t>(n * n); }
+  static uint64_t bytes(int32_t n) {
+    return at_pairs(n) + (n <= kMostPaired ? sizeof(Pair) * static_cast<uint64_t>(n * n) : 0);
+  }
 
   explicit operator bool() const { return base_ != nullptr; }
   Failure& failure() const { return *reinterpret_cast<Failure*>(base_); }
@@ -81,9 +83,12 @@ class Board {
   Slot& slot(int32_t rank, uint64_t number) const {
     return reinterpret_cast<RankSlots*>(base_ + at_slots(n_))[rank].slots[number % 2];
   }
+  // Pairs take memory by the square of n: a larger group does not compare what is sent.
+  bool has_pairs() const { return base_ != nullptr && n_ <= kMostPaired; }
   Pair& pair(int32_t from, int32_t to) const { return reinterpret_cast<Pair*>(base_ + at_pairs(n_))[from * n_ + to]; }
 
  private:
+  static constexpr int32_t kMostPaired = 64;
   static constexpr uint64_t kAtStates = (sizeof(Failure) + 63) / 64 * 64;
   static uint64_t at_slots(int32_t n) {
     return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64;

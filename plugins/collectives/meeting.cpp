@@ -235,7 +235,7 @@ void World::meet_by_messages(const bp_host* host, Group& group, const Notice& no
 }
 
 void World::announce(const bp_host* host, Group& group, const Notice& notice) {
-  if (!group.board) return;
+  if (!group.board.has_pairs()) return;
   Pair& pair = group.board.pair(group.place, notice.peer);
   const uint64_t number = pair.sent.load(std::memory_order_relaxed);
   const auto room = [&] { return number - pair.read.load(std::memory_order_acquire) < Pair::kPlaces; };
@@ -246,7 +246,7 @@ void World::announce(const bp_host* host, Group& group, const Notice& notice) {
 }
 
 void World::expect(const bp_host* host, Group& group, const Notice& notice) {
-  if (!group.board) return;
+  if (!group.board.has_pairs()) return;
   Pair& pair = group.board.pair(notice.peer, group.place);
   const uint64_t number = pair.read.load(std::memory_order_relaxed);
   wait_for({host, group, notice, [&] { return std::vector<int32_t>{notice.peer}; }, "sent it"},
