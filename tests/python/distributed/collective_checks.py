@@ -9,7 +9,9 @@ import backplane as bp
 
 d = bp.distributed
 WHOLE = os.environ.get("BACKPLANE_COLLECTIVES_WHOLE") == "1"
-DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
+DTYPES = "bool int8 int64 uint16 bfloat16 float32 complex64".split()
+if WHOLE:
+    DTYPES += "int16 int32 uint8 uint32 uint64 float16 float64 complex128".split()
 SHAPES = [(), (0,), (4, 0), (4,), (4, 3), (8, 1000), *([(4 << 20,), (16 << 20,)] if WHOLE else [])]  # the last: 64 MiB of float32
 OPS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
 

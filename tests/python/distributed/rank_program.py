@@ -16,4 +16,4 @@ if __name__ == "__main__":
         CHECKS[name]()
     bp.distributed.barrier()
     if bp.distributed.rank() == 0:
-        print("passed on", bp.distributed.size(), "ranks")
+        print(f"passed on {bp.distributed.size()} ranks\n", end="", flush=True)
