@@ -22,6 +22,7 @@ _PREFIXES = ("special_", "linalg_", "_")
 
 _rows = {}  # name, or name.overload -> (expression, whether its operands are cast to one dtype)
 _compiled = {}
+_elementwise = set()  # names of _rows
 
 
 def _read():
@@ -46,6 +47,8 @@ def _add(row, section):
         if name in _rows:
             raise ValueError(f"aten.txt: found two rows for {name}")
         _rows[name] = (expression.strip(), section == "operands")
+        if section in ("operands", "elementwise"):
+            _elementwise.add(name)
 
 
 def names():
@@ -67,6 +70,13 @@ def _row(overload):
         if key in _rows:
             return _rows[key]
     return None
+
+
+def is_elementwise(overload):
+    """Is the row in one of the sections whose expressions do not read sizes?"""
+    name, _, which = overload.name().removeprefix("aten::").partition(".")
+    key = f"{name}.{which or 'default'}"
+    return (key if key in _rows else name) in _elementwise
 
 
 def expression_of(overload):

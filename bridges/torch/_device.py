@@ -49,7 +49,7 @@ def register(name: str = "backplane") -> torch.device:
 
 
 def _start(name):
-    from . import _device_module, _device_operators
+    from . import _device_module, _device_modules, _device_operators
     from ._build import load_native
 
     taken = torch._C._get_privateuse1_backend_name()
@@ -73,6 +73,7 @@ def _start(name):
     _state.name = name
     _register_rows(native)
     _device_operators.register()
+    _device_modules.keep_shared_parameters()
     _tensors.set_device_bridge(native)
 
 
@@ -83,13 +84,13 @@ def _dtype_names():
 
 def _register_rows(native):
     from . import _device_programs
-    from ._device_forms import forms
+    from ._device_forms import forms, is_free_of_sizes
 
     done = set()
     for name, row, kinds, form in forms():
         if name not in done:
             done.add(name)
-            native.add_row(name, row, kinds, form, _device_programs)
+            native.add_row(name, row, kinds, form, is_free_of_sizes(row), _device_programs)
 
 
 def is_registered() -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 
 from . import _device_factors
-from ._aten_rows import has_row, row_of
+from ._aten_rows import has_row, is_elementwise, row_of
 
-__all__ = ["forms", "function_of", "FUNCTIONAL", "IN_PLACE", "OUT"]
+__all__ = ["forms", "function_of", "is_free_of_sizes", "FUNCTIONAL", "IN_PLACE", "OUT"]
 
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 
@@ -49,6 +49,19 @@ def function_of(name):
     """The function that computes a functional operator, over tensors of Backplane."""
     packet, _, which = name.partition(".")
     return _device_factors.ROWS.get(name) or row_of(getattr(getattr(torch.ops.aten, packet), which or "default"))
+
+
+# Operators with a row elsewhere that passes its tensors to one op, whatever their sizes are.
+_ONE_OP = {
+    "mm", "bmm", "mv", "dot", "addmm", "baddbmm", "sum", "mean", "amax", "amin", "_softmax", "_log_softmax", "threshold_backward", "sigmoid_backward", "tanh_backward",
+    "gelu_backward", "silu_backward",
+}  # fmt: skip
+
+
+def is_free_of_sizes(name):
+    """Does the row compute the same for all sizes that are not 0 or 1? Other rows have a program for each combination of sizes."""
+    packet, _, which = name.partition(".")
+    return packet in _ONE_OP or (name not in _device_factors.ROWS and is_elementwise(getattr(getattr(torch.ops.aten, packet), which or "default")))
 
 
 def _is_computed(overload):

@@ -1,7 +1,7 @@
 """What a row computes for one kind of arguments, as a list of calls of ops that the native part runs without Python.
 
-A row is traced twice, with other sizes and other numbers the second time. A program exists where both traces call the same ops
-with the same constants, but for the numbers themselves.
+A row is traced twice, with other numbers the second time, and other sizes where one program serves all of them. A program
+exists where both traces call the same ops with the same constants, but for the numbers themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 
 import backplane as bp
 
-from ._device_forms import function_of
+from ._device_forms import function_of, is_free_of_sizes
 
 __all__ = ["function_of", "program_of"]
 
@@ -30,8 +30,8 @@ def program_of(row, args, places):
     numbers = [args[place] for place in places]
     others = [_other_number(x) for x in numbers]
     try:
-        first = _traced(row, args, places, numbers, 0)
-        second = _traced(row, args, places, others, 1)
+        first = _traced(row, args, places, numbers, False)
+        second = _traced(row, args, places, others, is_free_of_sizes(row))
         return _merged(first, second, numbers, others)
     except Exception:  # whatever a trace cannot follow: the row stays in Python
         return None
@@ -48,13 +48,13 @@ def _other_number(x):
     return x * 1.5 + (3.25 if x > 0 else -3.25)
 
 
-def _traced(row, args, places, numbers, growth):
-    """The graph of the row. Its tensors have no memory of their own; sizes from 2 on grow."""
+def _traced(row, args, places, numbers, grown):
+    """The graph of the row. Its tensors have no memory of their own."""
     tensors = []
 
     def example(x):
         if isinstance(x, bp.Tensor):
-            shape = [n + growth if n > 1 else n for n in x.shape]
+            shape = [2 * n + 3 if grown and n > 1 else n for n in x.shape]
             tensors.append(bp.broadcast_to(bp.zeros((), dtype=x.dtype, device=x.device), shape))
             return tensors[-1]
         return [example(y) for y in x] if isinstance(x, list) else x

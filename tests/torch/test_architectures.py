@@ -50,3 +50,15 @@ def test_a_compiled_architecture_in_training(name):
     comparison.assert_same(found, expected, 1e-6)
     for x, y in zip(model.buffers(), twin.buffers()):
         comparison.assert_same(x, y, 1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_architecture_on_the_device(name):
+    """Eagerly, forward and backward, without the host's help."""
+    model, arguments = architectures.architecture(name)
+    device = backplane.torch.device("cpu")
+    expected = _step(model, model, arguments)
+    twin = copy.deepcopy(model).to(device)
+    with backplane.torch.forbid_fallbacks():
+        found = _step(twin, twin, {key: value.to(device) for key, value in arguments.items()})
+    comparison.assert_same([[x.cpu() for x in part] for part in found], expected, 1e-3)

@@ -117,6 +117,13 @@ def test_training_has_the_losses_of_the_cpu(device, title):
     make().load_state_dict(torch.load(file, map_location="cpu"))
 
 
+def test_a_module_that_moves_keeps_shared_parameters(device):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    model.to(device)
+    assert model[1].weight is model[0].weight and model[0].weight.device == device and len(list(model.parameters())) == 3
+
+
 def test_streams_and_events(device):
     stream, x = torch.Stream(device=device), torch.ones(1000, device=device)
     with stream:

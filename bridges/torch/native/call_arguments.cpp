@@ -25,7 +25,7 @@ int64_t class_of(const c10::Scalar& number) {
 
 class Reader {
  public:
-  Reader(CallArguments& into, bp_device device) : into_(into), device_(device) {}
+  Reader(CallArguments& into, bp_device device, bool any_size) : into_(into), device_(device), any_size_(any_size) {}
 
   void read(const c10::IValue& value, char kind, size_t place) {
     if (kind == 'n' || value.isDevice() || value.isGenerator()) return;
@@ -83,7 +83,7 @@ class Reader {
       return;
     }
     words({kTensorWord, static_cast<int64_t>(x.scalar_type()), x.dim()});
-    for (int64_t size : x.sizes()) word(size <= 1 ? size - 2 : place_of(size));
+    for (int64_t size : x.sizes()) word(size <= 1 ? size - 2 : any_size_ ? place_of(size) : size);
     into_.tensors.push_back(operand_of(x, device_));
   }
 
@@ -96,14 +96,16 @@ class Reader {
 
   CallArguments& into_;
   bp_device device_;
+  bool any_size_;
   std::vector<int64_t> sizes_;
 };
 
 }  // namespace
 
-CallArguments arguments_of(const torch::jit::Stack& stack, size_t first, const std::string& kinds, bp_device device) {
+CallArguments arguments_of(const torch::jit::Stack& stack, size_t first, const std::string& kinds, bp_device device,
+                           bool any_size) {
   CallArguments found;
-  Reader reader(found, device);
+  Reader reader(found, device, any_size);
   for (size_t i = 0; i < kinds.size() && found.is_plain; ++i)
     if (kinds[i] == 'o')
       found.key.push_back(static_cast<int64_t>(stack[first + i].toTensor().scalar_type()));

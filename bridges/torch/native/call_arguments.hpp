@@ -21,7 +21,8 @@ struct CallArguments {
   bool is_plain = true;  // false: no program serves such a call
 };
 
-CallArguments arguments_of(const torch::jit::Stack& stack, size_t first, const std::string& kinds, bp_device device);
+CallArguments arguments_of(const torch::jit::Stack& stack, size_t first, const std::string& kinds, bp_device device,
+                           bool any_size);
 
 struct KeyHash {
   size_t operator()(const std::vector<int64_t>& key) const noexcept {

@@ -53,11 +53,11 @@ PyObject* device_name_of(PyObject*, PyObject* index) {
 
 PyObject* add_row(PyObject*, PyObject* args) {
   const char *name, *row, *kinds;
-  int form;
-  PyObject* find;
-  if (!PyArg_ParseTuple(args, "sssiO", &name, &row, &kinds, &form, &find)) return nullptr;
+  int form, any_size;
+  PyObject* rows;
+  if (!PyArg_ParseTuple(args, "sssipO", &name, &row, &kinds, &form, &any_size, &rows)) return nullptr;
   return called([&]() -> PyObject* {
-    register_row(name, row, kinds, static_cast<Form>(form), find);
+    register_row(name, row, kinds, static_cast<Form>(form), any_size, rows);
     Py_RETURN_NONE;
   });
 }

@@ -65,8 +65,13 @@ struct Calls {
 
 class RowKernel final : public c10::OperatorKernel {
  public:
-  RowKernel(std::string name, std::string row, std::string kinds, Form form, PyObject* rows)
-      : name_(std::move(name)), row_(std::move(row)), kinds_(std::move(kinds)), form_(form), rows_(Py_NewRef(rows)) {
+  RowKernel(std::string name, std::string row, std::string kinds, Form form, bool any_size, PyObject* rows)
+      : name_(std::move(name)),
+        row_(std::move(row)),
+        kinds_(std::move(kinds)),
+        form_(form),
+        any_size_(any_size),
+        rows_(Py_NewRef(rows)) {
     n_inputs_ = kinds_.size() - (!kinds_.empty() && kinds_.back() == 'o');
   }
 
@@ -74,7 +79,7 @@ class RowKernel final : public c10::OperatorKernel {
     const size_t n_all = op.schema().arguments().size(), first = stack->size() - n_all;
     const bp_device device = device_in(*stack, first);
     DefaultDevice scope(device);
-    CallArguments arguments = arguments_of(*stack, first, kinds_, device);
+    CallArguments arguments = arguments_of(*stack, first, kinds_, device, any_size_);
     Calls* calls = arguments.is_plain ? calls_of(arguments.key) : nullptr;
     const Program* program = calls ? calls->program.load() : nullptr;
     if (program) {
@@ -204,6 +209,7 @@ class RowKernel final : public c10::OperatorKernel {
 
   std::string name_, row_, kinds_;
   Form form_;
+  bool any_size_;
   size_t n_inputs_;
   PyObject *rows_, *function_ = nullptr;
   std::mutex lock_;
@@ -212,11 +218,11 @@ class RowKernel final : public c10::OperatorKernel {
 
 }  // namespace
 
-void register_row(const char* name, const char* row, const char* kinds, Form form, PyObject* rows) {
+void register_row(const char* name, const char* row, const char* kinds, Form form, bool any_size, PyObject* rows) {
   static auto* library =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->impl(name, torch::CppFunction::makeFromBoxedFunctor(
-                          std::make_unique<RowKernel>(std::string("aten::") + name, row, kinds, form, rows)));
+                          std::make_unique<RowKernel>(std::string("aten::") + name, row, kinds, form, any_size, rows)));
 }
 
 }  // namespace backplane_torch

@@ -11,10 +11,11 @@ namespace backplane_torch {
 enum class Form : int { kFunctional, kInPlace, kOut };
 
 // Registers the row of the functional operator `row` as the kernel of `name`. `kinds`: of each argument (python_value).
-// `rows` has
+// `any_size`:
+// one program serves all sizes. `rows` has
 // function_of(row), and program_of(row, args, places of numbers), a description of a Program or None. The registration
 // lasts as long as the process.
-void register_row(const char* name, const char* row, const char* kinds, Form form, PyObject* rows);
+void register_row(const char* name, const char* row, const char* kinds, Form form, bool any_size, PyObject* rows);
 
 enum class HostPolicy : int { kAllow, kWarn, kForbid };
 // Computes an operator on PyTorch's CPU, if the policy allows it. Random numbers are always drawn there.
