@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import math
 
+import torch
+
 import backplane as bp
 
 from ._device_forms import function_of, is_free_of_sizes
@@ -72,32 +74,46 @@ def _traced(row, args, places, numbers, grown):
             return [filled(y) for y in x] if isinstance(x, list) else x
 
         found = function_of(row)(*[filled(x) for x in prepared])
-        return tuple(found) if isinstance(found, (tuple, list)) else found
+        listed = found if isinstance(found, tuple) else (found,)
+        if len(listed) != _count_of_results(row) or not all(isinstance(x, bp.Tensor) for x in listed):
+            raise _NotAProgram
+        return found
 
     return bp.make_graph(run)(*tensors)
+
+
+def _count_of_results(row):
+    """How many tensors the operator returns; operators that return other things have no program."""
+    packet, _, which = row.partition(".")
+    returns = getattr(getattr(torch.ops.aten, packet), which or "default")._schema.returns
+    if any(str(x.type) != "Tensor" for x in returns):
+        raise _NotAProgram
+    return len(returns)
 
 
 def _merged(first, second, numbers, others):
     if first.constants or second.constants or len(first.nodes) != len(second.nodes) or not 0 < len(first.nodes) <= _MOST_STEPS:
         raise _NotAProgram
     names, steps, n_results = {}, [], 0
-    for i, holder in enumerate(first.inputs):
-        names[_name(holder, i)] = ("t", i)
+    for i in range(len(first.inputs)):
+        names[f"%{i}"] = ("t", i)
     for node, twin in zip(first.nodes, second.nodes):
-        if node.op != twin.op or node.arguments.keys() != twin.arguments.keys():
+        if node.op != twin.op or node.arguments.keys() != twin.arguments.keys() or _returns_a_list(node.op):
             raise _NotAProgram
         steps.append((node.op, _arguments(node, twin, names, numbers, others), len(node.results)))
         for result in node.results:
             names[str(result).partition(":")[0]] = ("r", n_results)
             n_results += 1
+    if len(first.outputs) != len(second.outputs):
+        raise _NotAProgram
     outputs = [names[str(output).partition(":")[0]] for output in first.outputs]
     if any(letter != "r" for letter, _ in outputs) or [str(x).partition(":")[0] for x in first.outputs] != [str(x).partition(":")[0] for x in second.outputs]:
         raise _NotAProgram
     return steps, [place for _, place in outputs]
 
 
-def _name(holder, place):
-    return f"%{place}"
+def _returns_a_list(name):
+    return "[]" in bp.explain(name).partition("\n")[0].rpartition(" -> ")[2]
 
 
 def _arguments(node, twin, names, numbers, others):
