@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/shown_values.hpp"
 #include "memory/epoch.hpp"
@@ -32,7 +33,8 @@ class Folding {
 };
 
 bool Folding::may_fold(const Node& node) const {
-  if (node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered)) return false;
+  if ((node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered)) || has_effect(node))
+    return false;
   uint64_t operands = 0;
   bool known = true;
   for (const Argument& a : graph_.arguments(node)) known = known && !a.is_draw() && !a.is_graph() && !a.is_symbolic();

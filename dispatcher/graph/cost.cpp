@@ -8,25 +8,10 @@
 #include "graph/decompose.hpp"
 #include "memory/memory.hpp"
 #include "record/dtype_rules.hpp"
+#include "record/flop_counts.hpp"
 
 namespace backplane::core::graph {
 namespace {
-
-// Where a primitive computes: the elements that count one operation each.
-enum class Counts { kNothing, kResult, kArgument, kProduct };
-
-std::optional<Counts> counts_of(std::string_view family) {
-  static constexpr std::pair<std::string_view, Counts> kFamilies[] = {
-      {"unary", Counts::kResult},    {"binary", Counts::kResult},       {"compare", Counts::kResult},
-      {"ternary", Counts::kResult},  {"cumulative", Counts::kResult},   {"random_bits", Counts::kResult},
-      {"reduce", Counts::kArgument}, {"arg_reduce", Counts::kArgument}, {"matmul", Counts::kProduct},
-      {"full", Counts::kNothing},    {"iota", Counts::kNothing},        {"cast", Counts::kNothing},
-      {"copy", Counts::kNothing},    {"index", Counts::kNothing},       {"index_put", Counts::kNothing},
-      {"concat", Counts::kNothing},  {"slice_put", Counts::kNothing},   {"sort", Counts::kNothing}};
-  for (const auto& [name, counts] : kFamilies)
-    if (name == family) return counts;
-  return std::nullopt;
-}
 
 class Costing {
  public:

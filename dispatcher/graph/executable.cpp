@@ -4,6 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
+#include "call/profile_steps.hpp"
 #include "graph/explain.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/kept_inputs.hpp"
@@ -30,6 +31,7 @@ bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
   for (const Constant& c : graph.constants())
     if (c.live) keys |= keys_now(impl(c.tensor.get()));
   if (state.grad_disabled) keys &= ~kTapeKey;
+  if (!profile_observes()) keys &= ~kProfileKey;  // the steps of a plan report to a profile themselves
   return (keys & ~state.excluded_keys) != 0 || force_decomposition.load(std::memory_order_relaxed);
 }
 

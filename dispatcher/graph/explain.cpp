@@ -1,10 +1,13 @@
 #include "graph/explain.hpp"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "graph/cost.hpp"
 #include "graph/print.hpp"
 #include "memory/memory.hpp"
+#include "record/dtype_rules.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core::graph {
@@ -40,7 +43,80 @@ std::string shortened(std::string text) {
   return text.size() <= 100 ? text : text.substr(0, 97) + "...";
 }
 
+std::string short_name(const Node& node) {
+  const std::string_view name = node.op->record->name;
+  const size_t colon = name.rfind(':');
+  return std::string(colon == std::string_view::npos ? name : name.substr(colon + 1));
+}
+
+std::string name_of_region(const Graph& graph, const Region& region) {
+  constexpr size_t kMostNames = 6;
+  std::string text = "fused(";
+  for (size_t i = 0; i < region.nodes().size(); ++i) {
+    if (i == kMostNames) return text + ", and " + std::to_string(region.nodes().size() - i) + " more)";
+    text += (i ? ", " : "") + short_name(graph.node(region.nodes()[i]));
+  }
+  return text + ")";
+}
+
+// file:line of the program, or file:first-last for nodes of several lines of one file.
+std::string lines_of(const Graph& graph, std::span<const NodeId> nodes) {
+  const Location* first = nullptr;
+  int32_t least = 0, most = 0;
+  for (const NodeId id : nodes) {
+    if (graph.node(id).location == kNone) continue;
+    const Location& at = graph.locations()[graph.node(id).location];
+    if (!first) {
+      first = &at;
+      least = most = at.line;
+    } else if (at.file == first->file) {
+      least = std::min(least, at.line);
+      most = std::max(most, at.line);
+    }
+  }
+  if (!first) return "";
+  return first->file + ":" + std::to_string(least) + (least == most ? "" : "-" + std::to_string(most));
+}
+
+int64_t bytes_of(const PlanData& plan, std::span<const ValueId> values) {
+  int64_t sum = 0;
+  for (const ValueId v : values) {
+    int64_t size = static_cast<int64_t>(kItemSize[plan.graph->value(v).dtype]);
+    for (const Dim dim : plan.graph->dims(v)) size *= plan.graph->sizes.evaluate(dim, plan.symbols);
+    sum += size;
+  }
+  return sum;
+}
+
+StepFacts facts_of_region(const PlanData& plan, const Region& region, const std::vector<NodeCost>& cost) {
+  StepFacts facts{name_of_region(*plan.graph, region), "region", lines_of(*plan.graph, region.nodes()),
+                  bytes_of(plan, region.inputs()) + bytes_of(plan, region.outputs()), 0};
+  for (const NodeId id : region.nodes()) {
+    if (!cost[id].flops) return facts.flops = -1, facts;
+    facts.flops += static_cast<int64_t>(*cost[id].flops);
+  }
+  return facts;
+}
+
+StepFacts facts_of_kernel(const PlanData& plan, const Step& step, const std::vector<NodeCost>& cost) {
+  const Node& node = plan.graph->node(step.node);
+  StepFacts facts{step.frame.op->name, "kernel", lines_of(*plan.graph, {&step.node, 1})};
+  if (facts.name != node.op->record->name) return facts;  // a cast or copy for the node
+  facts.bytes = static_cast<int64_t>(cost[step.node].bytes);
+  facts.flops = cost[step.node].flops ? static_cast<int64_t>(*cost[step.node].flops) : -1;
+  return facts;
+}
+
 }  // namespace
+
+std::vector<StepFacts> facts_of_steps(const PlanData& plan) {
+  const std::vector<NodeCost> cost = costs(*plan.graph, plan.symbols);
+  std::vector<StepFacts> facts;
+  for (const Step& step : plan.steps)
+    facts.push_back(step.kind == Step::Kind::kRegion ? facts_of_region(plan, *step.region, cost)
+                                                     : facts_of_kernel(plan, step, cost));
+  return facts;
+}
 
 std::string explain(const PlanData& plan) {
   const Graph& graph = *plan.graph;

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "call/profile_steps.hpp"
 #include "graph/plan.hpp"
 
 namespace backplane::core::graph {
 
 std::string explain(const PlanData& plan);
+
+// Per step, for a profile.
+std::vector<StepFacts> facts_of_steps(const PlanData& plan);
 
 }  // namespace backplane::core::graph

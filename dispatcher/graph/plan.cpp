@@ -7,6 +7,7 @@
 #include "call/dispatch.hpp"
 #include "call/role_calls.hpp"
 #include "call/scratch.hpp"
+#include "graph/explain.hpp"
 #include "graph/made_for.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
@@ -144,7 +145,9 @@ namespace {
 // One run of a plan in its workspace.
 class Run {
  public:
-  Run(const PlanData& plan, Workspace& workspace) : plan_(plan), ws_(workspace) {}
+  // `facts`: of the steps, where a profile runs.
+  Run(const PlanData& plan, Workspace& workspace, const std::vector<StepFacts>* facts)
+      : plan_(plan), ws_(workspace), facts_(facts) {}
   std::vector<Tensor> outputs(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
 
  private:
@@ -153,6 +156,7 @@ class Run {
   bool may_overwrite(const TensorImpl& donor) const;
   bp_status kernel(const Step& step);
   bp_status caught_kernel(const Step& step);
+  bp_status noted_kernel(const Step& step);
   bp_status kernel_on_stream(const Step& step);
   bool reads_rest_of(const TensorImpl& out);
   void call(const Step& step);
@@ -161,6 +165,7 @@ class Run {
 
   const PlanData& plan_;
   Workspace& ws_;
+  const std::vector<StepFacts>* const facts_;
   std::span<const Tensor> inputs_;
   std::span<const bp_generator_state> draws_;
 };
@@ -270,6 +275,11 @@ bp_status Run::kernel_on_stream(const Step& step) {
   }
 }
 
+[[gnu::cold]] bp_status Run::noted_kernel(const Step& step) {
+  const StepFacts& facts = (*facts_)[static_cast<size_t>(&step - plan_.steps.data())];
+  return run_profiled(facts, *step.device, [&] { return caught_kernel(step); });
+}
+
 void Run::call(const Step& step) {
   const Node& node = plan_.graph->node(step.node);
   call_node({*plan_.graph, ws_.values, plan_.symbols, draws_, plan_.functions}, step.node,
@@ -304,7 +314,7 @@ void Run::all_steps() {
   for (const Step& step : plan_.steps) {
     for (uint32_t i = 0; i < step.n_made; ++i) make(plan_.made[step.first_made + i]);
     if (step.kind != Step::Kind::kCall) [[likely]] {
-      if (const bp_status status = caught_kernel(step)) [[unlikely]]
+      if (const bp_status status = facts_ ? noted_kernel(step) : caught_kernel(step)) [[unlikely]]
         fail(step, status);
       scratch.free();
     } else {
@@ -352,6 +362,13 @@ bool Plan::may_run() const {
          });
 }
 
+std::shared_ptr<const std::vector<StepFacts>> Plan::facts() {
+  std::shared_ptr<const std::vector<StepFacts>> known = facts_.load(std::memory_order_acquire);
+  if (known) return known;
+  facts_.store(std::make_shared<const std::vector<StepFacts>>(facts_of_steps(*data_)), std::memory_order_release);
+  return facts_.load(std::memory_order_acquire);
+}
+
 std::unique_ptr<Workspace> Plan::take_workspace() {
   std::unique_ptr<Workspace> workspace(idle_.exchange(nullptr, std::memory_order_acq_rel));
   if (workspace && is_current(workspace->made_for)) return workspace;
@@ -368,7 +385,8 @@ std::vector<Tensor> Plan::run(std::span<const Tensor> inputs, std::span<const bp
   std::unique_ptr<Workspace> workspace = take_workspace();
   std::vector<Tensor> results;
   try {
-    results = Run(*data_, *workspace).outputs(inputs, draws);
+    const auto noted = profile_runs() ? facts() : nullptr;
+    results = Run(*data_, *workspace, noted.get()).outputs(inputs, draws);
   } catch (...) {
     workspace->forget(*data_);
     give_workspace(std::move(workspace));

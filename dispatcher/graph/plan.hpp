@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "call/profile_steps.hpp"
 #include "graph/interpret.hpp"
 #include "graph/region.hpp"
 #include "memory/loop.hpp"
@@ -156,11 +157,13 @@ class Plan {
   const PlanData& data() const { return *data_; }
 
  private:
+  std::shared_ptr<const std::vector<StepFacts>> facts();
   std::unique_ptr<Workspace> take_workspace();
   void give_workspace(std::unique_ptr<Workspace> workspace) noexcept;
 
   std::unique_ptr<PlanData> data_;
   std::atomic<Workspace*> idle_{nullptr};
+  std::atomic<std::shared_ptr<const std::vector<StepFacts>>> facts_;  // made when a profile first runs
 };
 
 }  // namespace backplane::core::graph

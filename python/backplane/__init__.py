@@ -53,6 +53,7 @@ from ._core import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what is put into the namespace below, where type checkers do not see it
     from . import data as data
+    from . import debug as debug
     from . import distributed as distributed
     from . import distributions as distributions
     from . import fft as fft
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from . import onnx as onnx
     from . import optim as optim
     from . import random as random
+    from . import sparse as sparse
     from . import types as types
     from ._core import (
         bool as bool,
@@ -79,8 +81,36 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         complex64 as complex64,
         complex128 as complex128,
     )
+    from ._anomaly import detect_anomaly as detect_anomaly
+    from ._callbacks import pure_callback as pure_callback
     from ._checkpoints import CheckpointManager as CheckpointManager
+    from ._choices import choice as choice, shuffle as shuffle
+    from ._dims import Dim as Dim, DimTensor as DimTensor, dims as dims
     from ._registry import *
+    from ._segments import segment_softmax as segment_softmax
+    from ._slices import dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice, sliding_window_view as sliding_window_view
+    from .nn.functional import (
+        binary_cross_entropy as binary_cross_entropy,
+        binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+        cross_entropy as cross_entropy,
+        ctc_loss as ctc_loss,
+        gaussian_nll_loss as gaussian_nll_loss,
+        hinge_embedding_loss as hinge_embedding_loss,
+        huber_loss as huber_loss,
+        kl_div as kl_div,
+        l1_loss as l1_loss,
+        margin_ranking_loss as margin_ranking_loss,
+        mse_loss as mse_loss,
+        multi_margin_loss as multi_margin_loss,
+        multilabel_margin_loss as multilabel_margin_loss,
+        nll_loss as nll_loss,
+        poisson_nll_loss as poisson_nll_loss,
+        smooth_l1_loss as smooth_l1_loss,
+        soft_margin_loss as soft_margin_loss,
+    )
+    from .optim import GradScaler as GradScaler
+    from ._solvers import OptimizeResult as OptimizeResult, cg as cg, least_squares as least_squares, minimize as minimize, odeint as odeint
+    from ._summary import Summary as Summary, summary as summary
     from .compat.numpy import (
         apply_along_axis as apply_along_axis,
         asanyarray as asanyarray,
@@ -220,7 +250,16 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"CheckpointManager": "_checkpoints", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"CheckpointManager": "_checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER.update(dict.fromkeys(("OptimizeResult", "cg", "least_squares", "minimize", "odeint"), "_solvers"))
+_LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_slices"))
+_LATER.update(dict.fromkeys("""
+binary_cross_entropy binary_cross_entropy_with_logits cross_entropy ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss
+kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
+soft_margin_loss
+""".split(), "nn.functional"))  # which reduce, unlike the ops of these names
+_LATER.update({"GradScaler": "optim", "Summary": "_summary", "debug": "", "detect_anomaly": "_anomaly", "pure_callback": "_callbacks", "summary": "_summary"})
+_LATER.update({"choice": "_choices", "segment_softmax": "_segments", "shuffle": "_choices", "sparse": ""})
 _LATER.update(dict.fromkeys("""
 addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min
 combinations conj_physical cumulative_trapezoid diag_embed diagonal_scatter dist ger hamming_window hann_window histc
@@ -252,7 +291,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
                 documented(name, found)
             return found
         if name == "__all__":  # of a star import, which takes all of them
-            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "distributed", "distributions", "jax", "nn", "onnx", "optim", "random", "types"})
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "debug", "distributed", "distributions", "jax", "nn", "onnx", "optim", "random", "sparse", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op

@@ -7,7 +7,6 @@ function gives different values are separated first: one of them gets a copy, an
 
 import contextvars as _contextvars  # loaded now: a module that is imported during a trace makes it one for that call alone
 import gc as _gc
-import operator
 
 from . import _core, _repr
 from ._grad import no_grad
@@ -114,7 +113,7 @@ class _StatefulFunction:
                 return self.compiled(*args, **kwargs)
         except BaseException as error:
             self._restore()
-            if isinstance(error, _core.ArgumentValueError) and "the function keeps a tensor" in str(error):
+            if getattr(error, "keeps_tensor", False):
                 raise _core.ArgumentValueError(f"{error}. {_ADVICE}") from None
             raise
         finally:
@@ -132,10 +131,11 @@ class _StatefulFunction:
 
     def _refresh(self):
         """Brings the contents up to date. False: a container has another tensor or container than before."""
-        for i, (container, content) in enumerate(self.contents):
+        for i in _core.changed_contents(self.contents):
+            container, content = self.contents[i]
             if isinstance(container, _core.Generator):
                 self.contents[i] = (container, container.state)
-            elif not _is_same(container, content):
+            else:
                 if _has_other_parts(container, content):
                     return False
                 self.contents[i] = (container, _copied(container))
@@ -202,13 +202,6 @@ class _StatefulFunction:
 
 def _copied(container):
     return dict(container) if isinstance(container, dict) else list(container)
-
-
-def _is_same(container, content):
-    """Does a dict or list hold the very objects of its copy?"""
-    if len(container) != len(content) or not all(map(operator.is_, container, content)):
-        return False
-    return not isinstance(content, dict) or all(map(operator.is_, container.values(), content.values()))
 
 
 def _has_other_parts(container, content):

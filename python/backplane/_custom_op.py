@@ -72,6 +72,7 @@ class Definition:
         self.kernels = {}  # backend, "*" for all -> (function, dtype mask)
         self.rules = {}  # "shape", "vjp", "jvp", "batch", "decomposition" -> what was registered
         self.words = _op_rules.shape_words(self, shape)
+        self.tags = "python"
         self.handle = None
 
     # ---- the record
@@ -98,7 +99,7 @@ class Definition:
             "line": self.line,
             "flags": self._flags(),
             "alias": self.signature.index(self.alias[1]) if self.alias else _NO_ARG,
-            "tags": "python",
+            "tags": self.tags,
             "mutates": [self.signature.index(name) for name in self.mutates],
             "args": [
                 (a.name, _op_signature.TYPES[a.word], a.flags, a.default, self.accepts if a.is_tensor else 0)
@@ -306,6 +307,13 @@ _MAKERS = {
     "shape": _op_rules.shape_rule, "vjp": _op_rules.vjp_rule, "jvp": _op_rules.jvp_rule,
     "batch": _op_rules.batch_rule, "decomposition": _op_rules.decomposition,
 }  # fmt: skip
+
+
+def mark_effect(op):
+    """Makes a graph keep calls of the op whose results nobody uses."""
+    definition = _definition_of(op, "mark_effect")
+    definition.tags = "python,effect"
+    definition.commit()
 
 
 def register_rule(op, name, function):

@@ -30,10 +30,7 @@ gamma: exp(lgamma(x)) for the function of positive x, asarray(numpy.random.defau
 default_rng: Generator(seed), as generator= of the random functions
 dtype: DType, the type of x.dtype, which names such as "float32" and NumPy's dtypes equal
 bool_: bool, as a dtype backplane.bool
-choice: take(x, randint(0, n, shape)), or argsort of random numbers
 categorical: multinomial(p, count, replacement=True)
-shuffle: take(x, permutation(n), axis=0), or randperm(n)
-sliding_window_view: x.unfold(axis, size, 1)
 as_strided lib stride_tricks: x.unfold(axis, size, step) for windows, broadcast_to, reshape and slices for other views
 special: the functions of backplane itself: erf, sigmoid, logit, lgamma, digamma, …
 expit: sigmoid(x)
@@ -44,8 +41,6 @@ custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
 eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
 make_jaxpr: make_graph(function)(*args)
 linearize: jvp(function, primals, tangents), or vjp
-dynamic_slice: x[start : start + size], and x[start + arange(size)] where start is a tensor of a trace
-dynamic_update_slice: x[start : start + size] = values, and x[start + arange(size)] = values where start is a tensor of a trace
 top_k: topk(x, k)
 select_n: where(condition, y, x), in each other
 reduce_window: max_pool2d, avg_pool2d of nn.functional, or a reduction of x.unfold(axis, size, step) over its last axis
@@ -81,13 +76,15 @@ renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
 euler_gamma: 0.5772156649015329
 remat: checkpoint(function)
 custom_gradient: custom_function(f), then f.defvjp
-autocast amp GradScaler: x.to(backplane.bfloat16) where it is wanted
+autocast: x.to(backplane.bfloat16) where it is wanted
+amp: backplane.GradScaler, and x.to(backplane.bfloat16) where it is wanted
 backends: devices(), and the packages that devices come in
 accelerator mps xpu cpu: device(name), devices()
 get_default_device: default_device()
 initial_seed get_rng_state set_rng_state: default_generator.state
 distributed multiprocessing: one process per device, whose gradients another library adds up
-sparse sparse_coo_tensor sparse_csr_tensor: dense tensors, or values and indices with segment_sum, take and index_add
+sparse_coo_tensor: sparse.coo((values, (rows, columns)), shape)
+sparse_csr_tensor: sparse.csr((values, columns, row_starts), shape)
 nested jagged masked: a padded tensor beside a mask
 profiler: profile()
 fx: make_graph(function)
@@ -102,7 +99,7 @@ rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy its
 stft: fft.rfft(x.unfold(-1, size, step) * window)
 istft: nn.functional.fold((fft.irfft(s) * window).mT, (1, n), (1, size), stride=(1, step)), over that of window**2 for each frame, of s (batch, frames, bins)
 is_inference_mode_enabled: not is_grad_enabled()
-set_anomaly_enabled: isnan(x).any() of what a function gives
+set_anomaly_enabled set_detect_anomaly: with detect_anomaly():
 get_device: x.device
 layout strided contiguous_format channels_last preserve_format memory_format: nothing: x.strides says how x lies, and ascontiguousarray(x) copies
 lstm gru rnn_tanh rnn_relu: nn.LSTM, nn.GRU or nn.RNN

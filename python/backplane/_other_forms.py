@@ -13,6 +13,7 @@ from ._matrix_products import whole_power
 from ._ops import NAMESPACE, ops
 from ._reduction_forms import masked_deviation, masked_mean, masked_variance, of_number, of_tensor, reduction_forms
 from ._searching_functions import nonzero
+from ._segments import counted
 from ._tensor_argument import name_function, require_real
 
 op = getattr(ops, NAMESPACE)
@@ -361,6 +362,7 @@ def _add_forms():
         "permutation": _permutation,
         "randint": _randint,
         "reshape": _reshape,
+        **{name: counted(name) for name in ("segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum")},
         "select": _select,
         "softmax": _softmax("softmax"),
         "take": _take,

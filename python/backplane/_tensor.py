@@ -246,6 +246,13 @@ def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> Ho
     return HookHandle(x, _Hook(function))
 
 
+def _dir(x: Tensor) -> list[str]:
+    """The attributes, without the names that say what to write instead."""
+    from ._tensor_methods import absent_names
+
+    return sorted({*object.__dir__(x)} - absent_names("Tensor"))
+
+
 class TensorMembers:
     """Conversions, printing, copying and pickling."""
 
@@ -260,6 +267,7 @@ class TensorMembers:
     __array_function__ = array_function
     __complex__ = _complex
     __contains__ = _contains
+    __dir__ = _dir
     __reversed__ = _reversed
     __repr__ = _repr
     __format__ = _format

@@ -376,6 +376,11 @@ class TensorMembers:
 extend(_core.Tensor, TensorMembers)
 
 
+def absent_names(kind):
+    """The names that objects of this kind have only to say what to write instead."""
+    return set(_ABSENT[kind].split())
+
+
 def refuse_names():
     """Called last: the registry's ops with these names are not methods."""
     for kind, names in _ABSENT.items():

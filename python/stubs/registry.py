@@ -16,7 +16,7 @@ def imported(modules):
     names = set()
     body = ast.parse(modules["__init__"]).body
     later = [node for branch in body if isinstance(branch, ast.If) for node in branch.body]  # what checkers alone see
-    for node in body + [node for node in later if getattr(node, "module", None) in modules]:
+    for node in body + [node for node in later if getattr(node, "module", None) in {*modules, "nn.functional"}]:
         if isinstance(node, ast.ImportFrom) and node.module:
             found = [alias.name for alias in node.names]
             names.update(assigned(modules[node.module], "__all__") if found == ["*"] else found)

@@ -177,7 +177,7 @@ def test_sorting_by_a_method_says_all_spellings():
     (lambda x: x.itemset(0, 1), r"x\[index\] = value"), (lambda x: x.choose([x]), "take_along_axis"), (lambda x: x.searchsorted(1), r"backplane.searchsorted\(x"),
     (lambda x: bp.lib.stride_tricks, "x.unfold"), (lambda x: bp.as_strided, "broadcast_to"),
     (lambda x: bp.nn.relu, "backplane.nn.functional.relu"), (lambda x: bp.linalg.expm, "matrix_exp"), (lambda x: x.grad_fn, "x.grad_op"), (lambda x: x.at[0], "assignment"), (lambda x: bp.add.reduce, "sum"), (lambda x: x.resize_(3), "reshape"),
-    (lambda x: bp.dtype, "DType"), (lambda x: bp.bool_, "backplane.bool"), (lambda x: bp.categorical, "multinomial"), (lambda x: bp.shuffle, "permutation"),
+    (lambda x: bp.dtype, "DType"), (lambda x: bp.bool_, "backplane.bool"), (lambda x: bp.categorical, "multinomial"),
     (lambda x: bp.nn.LazyLinear, "in_features"), (lambda x: bp.nn.DataParallel, "vmap"), (lambda x: bp.DataLoader, "backplane.data.DataLoader"),
     (lambda x: bp.backends, "devices"), (lambda x: bp.conv1d, "backplane.nn.functional.conv1d"), (lambda x: bp.abs_, r"x = backplane.abs\(x\)"), (lambda x: bp.detach, r"x.detach\(\)"), (lambda x: x.is_cpu, "x.device.backend"),
     (lambda x: bp.nn.functional.upsample, "interpolate"), (lambda x: bp.nn.functional.relu_, "functional.relu"), (lambda x: x.share_memory_, "shared_memory"), (lambda x: bp.stft, "unfold"), (lambda x: bp.ma, "where"),

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,19 +17,30 @@ class ProfileRun;
 }
 
 struct ProfileEvent {
-  std::string name;     // of the op, or of the range
+  std::string name;     // of the op, of the fused kernel with its ops, or of the range
+  std::string kind;     // "op": a call; "kernel" and "region": a step of a compiled function; "range"
   std::string device;   // on which it ran; "" where no tensor says so, and of a range
   int depth;            // in how many others it lies
   int64_t begin, end;   // nanoseconds on the host, from the profile's start; a call ends when its work is recorded
   int64_t device_time;  // nanoseconds of the work itself, where the backend has a clock (extension "time"); else -1
+  std::string line;     // file:line of the program; "" unknown
+  int64_t bytes;        // read and written; -1 unknown, likewise
+  int64_t flops;
+  int64_t memory;  // bytes allocated on the device at the end, noted about once per millisecond; else -1
 };
 
-// Notes the calls that its thread makes while it runs: what a program calls, not what that is composed of. Backends
+// Notes the calls that its thread makes while it runs: what a program calls, not what that is composed of. Compiled
+// functions run as they do without it; their kernels are noted. Backends
 // with the extension "profiler" see a range of the op's name around each. One at a time on a thread; without one calls
 // cost nothing.
 class BACKPLANE_API Profile {
  public:
-  Profile();   // starts
+  // What sees the results of each call, with the name of its op. What it throws, the call throws.
+  using Observer = std::function<void(const std::string& op, std::span<const Tensor> results)>;
+
+  // Starts. `where`: file:line of the program, for each call. `observe`: in place of events; compiled functions run
+  // call by call then.
+  explicit Profile(std::function<std::string()> where = {}, Observer observe = {});
   ~Profile();  // ends it, on the same thread
   Profile(const Profile&) = delete;
 

@@ -7,9 +7,12 @@
 
 from .._ops import refuse_names as _refuse_names
 from ._continuous import *
+from ._counts import *
 from ._discrete import *
 from ._distribution import *
 from ._divergence import *
+from ._gamma import *
+from ._powers import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

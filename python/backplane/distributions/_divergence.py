@@ -6,8 +6,10 @@ import backplane as bp
 from backplane import Tensor
 
 from ._continuous import Exponential, Laplace, MultivariateNormal, Normal, Uniform
+from ._counts import Poisson
 from ._discrete import Bernoulli, Categorical
 from ._distribution import Distribution, Independent
+from ._gamma import Beta, Dirichlet, Gamma
 
 __all__ = ["kl_divergence"]
 
@@ -50,8 +52,31 @@ def _uniform(p, q):
     return bp.where(inside, bp.log((q.high - q.low) / (p.high - p.low)), bp.inf)
 
 
+def _gamma(p, q):
+    a, b = p.concentration, q.concentration
+    return b * (bp.log(p.rate) - bp.log(q.rate)) + bp.lgamma(b) - bp.lgamma(a) + (a - b) * bp.digamma(a) + (q.rate - p.rate) * (a / p.rate)
+
+
+def _beta(p, q):
+    return _of_concentrations(*(bp.stack([x.concentration1, x.concentration0], axis=-1) for x in (p, q)))
+
+
+def _dirichlet(p, q):
+    return _of_concentrations(*bp.broadcast_arrays(p.concentration, q.concentration))
+
+
+def _of_concentrations(a, b):
+    total = bp.sum(a, axis=-1)
+    norm = bp.lgamma(total) - bp.lgamma(bp.sum(b, axis=-1)) + bp.sum(bp.lgamma(b) - bp.lgamma(a), axis=-1)
+    return norm + bp.sum((a - b) * (bp.digamma(a) - bp.digamma(total)[..., None]), axis=-1)
+
+
+def _poisson(p, q):
+    return bp.xlogy(p.rate, p.rate) - bp.xlogy(p.rate, q.rate) - (p.rate - q.rate)
+
+
 _FORMULAS = {Normal: _normal, MultivariateNormal: _multivariate, Bernoulli: _bernoulli, Categorical: _categorical, Exponential: _exponential,
-             Laplace: _laplace, Uniform: _uniform}  # fmt: skip
+             Laplace: _laplace, Uniform: _uniform, Gamma: _gamma, Beta: _beta, Dirichlet: _dirichlet, Poisson: _poisson}  # fmt: skip
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:

@@ -215,7 +215,7 @@ def _softmax(function, op, input, dim, axis, dtype):
     if dtype is not None and _core.as_dtype(dtype, function).kind != "complex floating":
         require_real(function, "input", input)
     x = input if dtype is None else bp.cast(input, dtype)
-    if x.ndim == 0 and axis in (0, -1):
+    if x.ndim == 0 and isinstance(axis, int) and axis in (0, -1):
         return bp.reshape(op(bp.reshape(x, [1]), axis=[0]), [])
     return op(x, axis=[axis])
 

@@ -59,7 +59,7 @@ def names_tensors(function):
     def with_tensors(args, more):
         """The arguments by name, with tensors of what is none; None where all are tensors already."""
         given = {**dict(zip(names, args)), **more}
-        missing = [name for name, value in given.items() if name in tensors and not isinstance(value, Tensor)]
+        missing = [name for name, value in given.items() if name in tensors and not isinstance(value, Tensor) and not hasattr(type(value), "named_dims")]
         missing = [name for name in missing if given[name] is not None or names[name].default is not None]
         for name in missing:
             if name in WRITTEN or not (isinstance(given[name], (list, tuple)) or hasattr(given[name], "__array__")):

@@ -6,6 +6,7 @@ import backplane as bp
 from backplane import Tensor, _core
 
 from .._half_floats import rounds_once
+from .._ops import NAMESPACE, ops
 from ._reduction import reduced, same_shape, stated, weighted
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "nll_loss",
     "soft_margin_loss",
 ]
+
+op = getattr(ops, NAMESPACE)
 
 
 def _class_axis(function, input, target):
@@ -75,7 +78,7 @@ def nll_loss(
     axis = _class_axis("nll_loss", input, target)
     _check_weight("nll_loss", weight, input.shape[axis])
     labels, counts = _labels("nll_loss", target, ignore_index)
-    return _over_examples(bp.nll_loss(input, labels, axis=axis), labels, counts, weight, reduction)
+    return _over_examples(op.nll_loss(input, labels, axis=axis), labels, counts, weight, reduction)
 
 
 def _per_class(weight, input, axis):
@@ -87,7 +90,7 @@ def _smoothed(input, labels, counts, weight, axis, reduction, smoothing):
     logs = bp.log_softmax(input, axis=[axis])
     every = bp.negative(bp.sum(logs if weight is None else bp.multiply(logs, _per_class(weight, input, axis)), [axis], dtype=logs.dtype))
     share = None if weight is None else bp.take(weight, labels)
-    picked = bp.nll_loss(logs, labels, axis=axis)
+    picked = op.nll_loss(logs, labels, axis=axis)
     picked = picked if share is None else bp.multiply(picked, share)
     loss = bp.add(bp.multiply(picked, 1 - smoothing), bp.multiply(every, smoothing / input.shape[axis]))
     loss = loss if counts is None else bp.where(counts, loss, 0)
@@ -132,7 +135,7 @@ def cross_entropy(
     labels, counts = _labels("cross_entropy", target, ignore_index)
     if label_smoothing > 0:
         return _smoothed(input, labels, counts, weight, axis, reduction, label_smoothing)
-    return _over_examples(bp.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)
+    return _over_examples(op.cross_entropy(input, labels, axis=axis), labels, counts, weight, reduction)
 
 
 def _check_probabilities(function, **arguments):
@@ -152,7 +155,7 @@ def binary_cross_entropy(
     reduction = stated("binary_cross_entropy", size_average, reduce, reduction)
     same_shape("binary_cross_entropy", input, target)
     _check_probabilities("binary_cross_entropy", input=input, target=target)
-    return weighted("binary_cross_entropy", bp.binary_cross_entropy(input, target), weight, reduction, None)
+    return weighted("binary_cross_entropy", op.binary_cross_entropy(input, target), weight, reduction, None)
 
 
 @rounds_once
@@ -163,7 +166,7 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow, times weight, reduced; pos_weight multiplies the term of target."""
     reduction = stated("binary_cross_entropy_with_logits", size_average, reduce, reduction)
     same_shape("binary_cross_entropy_with_logits", input, target)
-    loss = bp.binary_cross_entropy_with_logits(input, target, pos_weight)
+    loss = op.binary_cross_entropy_with_logits(input, target, pos_weight)
     return weighted("binary_cross_entropy_with_logits", loss, weight, reduction, None)
 
 
@@ -173,7 +176,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """log(1 + exp(-target input)), reduced; targets are 1 or -1."""
     reduction = stated("soft_margin_loss", size_average, reduce, reduction)
-    return reduced(bp.soft_margin_loss(input, target), reduction)
+    return reduced(op.soft_margin_loss(input, target), reduction)
 
 
 @rounds_once
@@ -187,7 +190,7 @@ def multi_margin_loss(
         raise bp.ArgumentValueError(f"multi_margin_loss: argument p: found {p}, expected 1 or 2")
     axis = _class_axis("multi_margin_loss", input, target)
     _check_weight("multi_margin_loss", weight, input.shape[axis])
-    return reduced(bp.multi_margin_loss(input, target, weight, p=p, margin=margin), reduction)
+    return reduced(op.multi_margin_loss(input, target, weight, p=p, margin=margin), reduction)
 
 
 @rounds_once
@@ -197,7 +200,7 @@ def multilabel_margin_loss(
     """The hinge of every class that is not a label against every one that is; target (n, c) or (c) lists labels, then -1."""
     reduction = stated("multilabel_margin_loss", size_average, reduce, reduction)
     same_shape("multilabel_margin_loss", input, target)
-    return reduced(bp.multilabel_margin_loss(input, target), reduction)
+    return reduced(op.multilabel_margin_loss(input, target), reduction)
 
 
 @rounds_once
@@ -255,7 +258,7 @@ def ctc_loss(
         raise bp.OutOfRangeError(f"ctc_loss: argument blank: found {blank}, expected a class below {x.shape[2]}")
     labels = bp.reshape(targets, [1, -1]) if alone else targets if targets.ndim == 2 else _rows_of_labels(targets, counts)
     try:
-        loss = bp.ctc_loss(x, labels, times, counts, blank=blank)
+        loss = op.ctc_loss(x, labels, times, counts, blank=blank)
     except bp.DataError:
         raise bp.DataError(
             f"ctc_loss: found a label or a length that is out of range, expected targets from 0 to {x.shape[2] - 1}, input_lengths of at "

@@ -7,6 +7,7 @@ from backplane import Tensor
 
 from .. import _core
 from .._half_floats import rounds_once
+from .._ops import NAMESPACE, ops
 from ._arguments import either
 from ._reduction import reduced, same_shape, stated, weighted
 
@@ -28,6 +29,8 @@ __all__ = [
     "triplet_margin_with_distance_loss",
 ]
 
+op = getattr(ops, NAMESPACE)
+
 
 @rounds_once
 def mse_loss(
@@ -37,7 +40,7 @@ def mse_loss(
     """(input - target)^2, reduced; weight, of input's shape, multiplies it, and the mean then divides by the sum of the weights."""
     reduction = stated("mse_loss", size_average, reduce, reduction)
     same_shape("mse_loss", input, target, warn_only=True)
-    return weighted("mse_loss", bp.mse_loss(input, target), weight, reduction, True)
+    return weighted("mse_loss", op.mse_loss(input, target), weight, reduction, True)
 
 
 @rounds_once
@@ -48,7 +51,7 @@ def l1_loss(
     """|input - target|, reduced; weight as of mse_loss."""
     reduction = stated("l1_loss", size_average, reduce, reduction)
     same_shape("l1_loss", input, target, warn_only=True)
-    return weighted("l1_loss", bp.l1_loss(input, target), weight, reduction, True)
+    return weighted("l1_loss", op.l1_loss(input, target), weight, reduction, True)
 
 
 @rounds_once
@@ -61,7 +64,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise bp.ArgumentValueError(f"smooth_l1_loss: argument beta: found {beta}, expected at least 0")
     same_shape("smooth_l1_loss", input, target, warn_only=True)
-    return reduced(bp.smooth_l1_loss(input, target, beta=beta), reduction)
+    return reduced(op.smooth_l1_loss(input, target, beta=beta), reduction)
 
 
 @rounds_once
@@ -73,7 +76,7 @@ def huber_loss(
     if delta <= 0:
         raise bp.ArgumentValueError(f"huber_loss: argument delta: found {delta}, expected more than 0")
     same_shape("huber_loss", input, target, warn_only=True)
-    return weighted("huber_loss", bp.huber_loss(input, target, delta=delta), weight, reduction, False)
+    return weighted("huber_loss", op.huber_loss(input, target, delta=delta), weight, reduction, False)
 
 
 @rounds_once
@@ -83,7 +86,7 @@ def kl_div(
 ) -> Tensor:
     """target (log(target) - input) for log-probabilities input; reduction may be 'batchmean', which divides by input.shape[0]."""
     reduction = stated("kl_div", size_average, reduce, reduction, ("batchmean",))
-    loss = bp.kl_div(input, target, log_target=log_target)
+    loss = op.kl_div(input, target, log_target=log_target)
     if reduction != "batchmean":
         return reduced(loss, reduction)
     return bp.divide(reduced(loss, "sum"), input.shape[0] if input.ndim else 1)
@@ -96,7 +99,7 @@ def poisson_nll_loss(
 ) -> Tensor:
     """exp(input) - target input (or, without log_input, input - target log(input + eps)), reduced; full adds Stirling's approximation."""
     reduction = stated("poisson_nll_loss", size_average, reduce, reduction)
-    return reduced(bp.poisson_nll_loss(input, target, log_input=log_input, full=full, eps=eps), reduction)
+    return reduced(op.poisson_nll_loss(input, target, log_input=log_input, full=full, eps=eps), reduction)
 
 
 def _variance(input, var):
@@ -124,7 +127,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2 with var at least eps, reduced; full adds log(2 pi) / 2."""
     reduction = stated("gaussian_nll_loss", None, None, reduction)
-    return reduced(bp.gaussian_nll_loss(input, target, _variance(input, var), full=full, eps=eps), reduction)
+    return reduced(op.gaussian_nll_loss(input, target, _variance(input, var), full=full, eps=eps), reduction)
 
 
 @rounds_once
@@ -134,7 +137,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """input where target is 1, max(0, margin - input) where target is -1, reduced."""
     reduction = stated("hinge_embedding_loss", size_average, reduce, reduction)
-    return reduced(bp.hinge_embedding_loss(input, target, margin=margin), reduction)
+    return reduced(op.hinge_embedding_loss(input, target, margin=margin), reduction)
 
 
 @rounds_once
@@ -147,7 +150,7 @@ def margin_ranking_loss(
     if not input1.ndim == input2.ndim == target.ndim:
         found = ", ".join(str(tuple(x.shape)) for x in (input1, input2, target))
         raise bp.ShapeError(f"margin_ranking_loss: found shapes {found}, expected as many axes of each")
-    return reduced(bp.margin_ranking_loss(input1, input2, target, margin=margin), reduction)
+    return reduced(op.margin_ranking_loss(input1, input2, target, margin=margin), reduction)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int | None = None, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:

@@ -7,10 +7,12 @@
 
 from . import lr_scheduler as lr_scheduler
 from .._ops import refuse_names as _refuse_names
+from ._averages import *
 from ._functional import *
 from ._lbfgs import *
 from ._optimizer import *
 from ._optimizers import *
+from ._scaler import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

@@ -15,8 +15,8 @@ from ._optimizer import Optimizer
 Params = Any
 
 __all__ = [
-    "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Muon", "NAdam", "RAdam", "RMSprop",
-    "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "lion", "muon", "nadam", "radam", "rmsprop", "sgd",
+    "ASGD", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "Muon", "NAdam", "RAdam", "RMSprop", "Rprop",
+    "asgd", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamw", "lion", "muon", "nadam", "radam", "rmsprop", "rprop", "sgd",
 ]  # fmt: skip
 
 # What PyTorch's options of speed say has no effect here: every step is one pass over all parameters.
@@ -162,6 +162,32 @@ class Adafactor(Optimizer):
         super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "maximize": maximize})
 
 
+class ASGD(Optimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992); state[p]["ax"] is the average from step t0 on."""
+
+    rule = _rules.Asgd()
+
+    def __init__(
+        self, params: Params, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0, *,
+        maximize: bool = False, **ignored: Any,
+    ) -> None:
+        super().__init__(params, _options("ASGD", {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize}, ignored))
+
+
+class Rprop(Optimizer):
+    """Resilient backpropagation: steps by the signs of the gradients, whose sizes follow the turns of the signs (Riedmiller and Braun, 1993)."""
+
+    rule = _rules.Rprop()
+
+    def __init__(
+        self, params: Params, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2), step_sizes: tuple[float, float] = (1e-6, 50), *,
+        maximize: bool = False, **ignored: Any,
+    ) -> None:
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise bp.ArgumentValueError(f"Rprop: argument etas: found {etas}, expected a number between 0 and 1, and one above 1")
+        super().__init__(params, _options("Rprop", {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, ignored))
+
+
 class Lion(Optimizer):
     """Steps of the sign of a mixture of gradient and momentum, of one size for all elements (Chen and others, 2023)."""
 
@@ -206,4 +232,4 @@ def _all_pure(optimizers: Iterable[type[Optimizer]]) -> dict[str, Callable[..., 
     return {optimizer.__name__.lower(): _pure(optimizer) for optimizer in optimizers}
 
 
-globals().update(_all_pure([SGD, Adam, AdamW, NAdam, RAdam, Adagrad, Adadelta, Adamax, RMSprop, Adafactor, Lion, Muon]))
+globals().update(_all_pure([SGD, Adam, AdamW, NAdam, RAdam, Adagrad, Adadelta, Adamax, RMSprop, Adafactor, ASGD, Rprop, Lion, Muon]))

@@ -209,6 +209,48 @@ class RMSprop(Rule):
         return p - n["lr"] * step, new
 
 
+class Asgd(Rule):
+    def slots(self, h):
+        return ("ax", "eta", "mu")
+
+    def start(self, name, p, h):
+        if name == "ax":
+            return bp.zeros_like(p)
+        lr = h["lr"]
+        first = 1.0 if name == "mu" else lr.astype(p.dtype) if isinstance(lr, bp.Tensor) else float(lr)
+        return bp.asarray(first, dtype=p.dtype, device=p.device)
+
+    def numbers(self, h, lr, t):
+        late = t - h["t0"]
+        mean = 1 / bp.maximum(late, 1.0) if isinstance(t, bp.Tensor) else 1 / max(late, 1.0)
+        return {"eta_next": lr / (1 + h["lambd"] * lr * t) ** h["alpha"], "mu_next": mean}
+
+    def apply(self, p, g, s, n, h):
+        g = decayed(p, g, h)
+        p = p * (1 - h["lambd"] * s["eta"]) - s["eta"] * g
+        like = bp.zeros_like(s["eta"])
+        return p, {"ax": bp.where(s["mu"] == 1, p, s["ax"] + s["mu"] * (p - s["ax"])), "eta": like + n["eta_next"], "mu": like + n["mu_next"]}
+
+
+class Rprop(Rule):
+    def uses_step(self, h):
+        return False
+
+    def slots(self, h):
+        return ("prev", "step_size")
+
+    def start(self, name, p, h):
+        lr = h["lr"]
+        return bp.zeros_like(p) if name == "prev" else bp.zeros_like(p) + (lr.astype(p.dtype) if isinstance(lr, bp.Tensor) else lr)
+
+    def apply(self, p, g, s, n, h):
+        (less, more), (least, most) = h["etas"], h["step_sizes"]
+        turn, size = g * s["prev"], s["step_size"]
+        size = bp.clip(bp.where(turn > 0, size * more, bp.where(turn < 0, size * less, size)), least, most)
+        g = bp.where(turn < 0, 0.0, g)
+        return p - bp.sign(g) * size, {"prev": g, "step_size": size}
+
+
 class Lion(Rule):
     def uses_step(self, h):
         return False

@@ -101,4 +101,38 @@ void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents) {
   });
 }
 
+namespace {
+
+bool is_same_dict(PyObject* a, PyObject* b) {
+  if (PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return false;
+  PyObject *key = nullptr, *value = nullptr, *other_key = nullptr, *other_value = nullptr;
+  Py_ssize_t at = 0, other_at = 0;
+  while (PyDict_Next(a, &at, &key, &value))
+    if (!PyDict_Next(b, &other_at, &other_key, &other_value) || key != other_key || value != other_value) return false;
+  return true;
+}
+
+bool is_same_content(PyObject* a, PyObject* b) {
+  if (PyDict_Check(a) && PyDict_Check(b)) return is_same_dict(a, b);
+  if (!PyList_Check(a) || !PyList_Check(b) || PyList_GET_SIZE(a) != PyList_GET_SIZE(b)) return false;
+  PyObject **items = PySequence_Fast_ITEMS(a), **others = PySequence_Fast_ITEMS(b);
+  return std::equal(items, items + PyList_GET_SIZE(a), others);
+}
+
+}  // namespace
+
+PyObject* changed_contents(PyObject*, PyObject* pairs) {
+  if (!PyList_Check(pairs)) return raise(BP_ERROR_TYPE, "changed_contents: expected a list of pairs");
+  PyRef changed = PyRef::steal(PyList_New(0));
+  for (Py_ssize_t i = 0; changed && i < PyList_GET_SIZE(pairs); ++i) {
+    PyObject* pair = PyList_GET_ITEM(pairs, i);
+    if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 &&
+        is_same_content(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)))
+      continue;
+    const PyRef place = PyRef::steal(PyLong_FromSsize_t(i));
+    if (!place || PyList_Append(changed.get(), place.get()) < 0) return nullptr;
+  }
+  return changed.release();
+}
+
 }  // namespace backplane::python

@@ -31,4 +31,8 @@ bool leads_to_traced(PyObject* object);
 // Adds the object, and what it leads to.
 void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);
 
+// changed_contents(pairs): which of the pairs (dict or list, its copy) no longer hold the same objects under the same
+// keys in the same order, by their places. Other pairs count as changed.
+PyObject* changed_contents(PyObject* module, PyObject* pairs);
+
 }  // namespace backplane::python

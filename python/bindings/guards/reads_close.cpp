@@ -65,6 +65,15 @@ void raise_refusal(const char* transform, const std::string& what) {
 
 namespace {
 
+// For compile with state=, which adds to these errors what its users can do.
+void mark_kept_tensor() {
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (error && PyObject_SetAttrString(error, "keeps_tensor", Py_True) < 0) PyErr_Clear();
+  PyErr_Restore(type, error, trace);
+}
+
 void refuse_tensor(const char* transform, const Effects::Effect& effect, bool replaces) {
   if (replaces)
     raise(BP_ERROR_VALUE,
@@ -77,6 +86,7 @@ void refuse_tensor(const char* transform, const Effects::Effect& effect, bool re
           "then ends. Fix: return the tensor, and keep what the call gives; or write it into a tensor that is there "
           "before, as in x[...] = value",
           transform, effect.place.c_str(), effect.line.c_str());
+  if (!replaces) mark_kept_tensor();
 }
 
 }  // namespace

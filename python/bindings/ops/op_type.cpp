@@ -16,6 +16,7 @@
 #include "bindings/ops/op_results.hpp"
 #include "bindings/ops/op_work.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/named_dims.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -109,8 +110,12 @@ PyObject* run_functional(OpObject* self, const OpSignature& signature, const bp_
 
 // For arguments that do not match the entry's signature, before anything runs: what another form answers, or the error
 // of the match, which is set.
-[[gnu::cold]] PyObject* run_other_form(const OpSignature& signature, PyObject* const* args, size_t n_positional,
-                                       PyObject* keywords) {
+[[gnu::cold]] PyObject* run_other_form(OpObject* self, PyObject* const* args, size_t n_positional, PyObject* keywords) {
+  const OpSignature& signature = *signature_of(self);
+  if (any_has_named_dims(args, n_positional, keywords)) {
+    PyErr_Clear();
+    return call_with_named_dims(reinterpret_cast<PyObject*>(self), args, n_positional, keywords);
+  }
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &error, &trace);
   PyObject* form = signature.other_form();
@@ -161,10 +166,10 @@ PyObject* run(OpObject* self, PyObject* const* args, size_t n_positional, PyObje
   std::fill_n(given, signature.count(), nullptr);
   PyObject* out = nullptr;
   if (!signature.match(args, n_positional, keywords, given, &out)) [[unlikely]]
-    return run_other_form(signature, args, n_positional, keywords);
+    return run_other_form(self, args, n_positional, keywords);
   const int32_t count = signature.read(given, arguments);
   if (count < 0) [[unlikely]]
-    return run_other_form(signature, args, n_positional, keywords);
+    return run_other_form(self, args, n_positional, keywords);
   if (self->variant == Variant::Functional) {
     if (signature.is_for_other_form(given, arguments.values())) [[unlikely]] {
       PyRef answered = PyRef::steal(run_form_of_kind(signature, args, n_positional, keywords));
@@ -207,7 +212,7 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   gathered.insert(gathered.end(), args + n_positional, args + n_positional + n_keywords);
   if (no_int) {
     signature_of(self)->raise_gathered(no_int);
-    return run_other_form(*signature_of(self), gathered.data(), fixed + 1, keywords);
+    return run_other_form(self, gathered.data(), fixed + 1, keywords);
   }
   return run(self, gathered.data(), fixed + 1, keywords);
 }
@@ -225,8 +230,11 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t flagge
     OpObject* self = op_object(callable);
     const auto n_positional = static_cast<size_t>(PyVectorcall_NARGS(flagged_count));
     const OpSignature& signature = *signature_of(self);
-    if (spells_dim(keywords)) [[unlikely]]
+    if (spells_dim(keywords)) [[unlikely]] {
+      if (any_has_named_dims(args, n_positional, keywords))
+        return call_with_named_dims(callable, args, n_positional, keywords);
       if (PyObject* form = signature.dim_form()) return PyObject_Vectorcall(form, args, flagged_count, keywords);
+    }
     if (signature.gathers_ints() && n_positional >= static_cast<size_t>(signature.positional())) {
       if (n_positional > static_cast<size_t>(signature.positional())) [[unlikely]]
         return run_gathering(self, args, n_positional, keywords);

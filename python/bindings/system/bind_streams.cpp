@@ -12,7 +12,10 @@
 #include "backplane/memory_kinds.hpp"
 #include "backplane/profile.hpp"
 #include "backplane/stream.hpp"
+#include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/py_ref.hpp"
+#include "bindings/interpreter/user_line.hpp"
 #include "bindings/system/device_argument.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
@@ -145,13 +148,43 @@ void bind_event_and_recording(py::module_& module) {
 py::list events_of(const HeldProfile& profile) {
   py::list rows;
   for (const ProfileEvent& event : profile.value->events())
-    rows.append(py::make_tuple(event.name, event.device, event.depth, event.begin, event.end, event.device_time));
+    rows.append(py::make_tuple(event.name, event.kind, event.device, event.depth, event.begin, event.end,
+                               event.device_time, event.line, event.bytes, event.flops, event.memory));
   return rows;
 }
 
+std::string program_line() {
+  const SourceLine at = user_line();
+  return at.line ? at.file + ":" + std::to_string(at.line) : "";
+}
+
+// Calls a Python function with the name of the op, and its results as they are below the transforms.
+Profile::Observer observer_of(const py::object& function) {
+  const std::shared_ptr<PyRef> held(new PyRef(PyRef::borrow(function.ptr())), [](PyRef* ref) {
+    if (interpreter_gone()) {
+      ref->release();
+      delete ref;
+      return;
+    }
+    const WithGil locked;
+    delete ref;
+  });
+  return [held](const std::string& op, std::span<const Tensor> results) {
+    const WithGil locked;
+    py::list tensors;
+    for (const Tensor& t : results) tensors.append(py::cast(innermost_value(t)));
+    if (!PyRef::steal(PyObject_CallFunction(held->get(), "sO", op.c_str(), tensors.ptr()))) throw keep_python_error();
+  };
+}
+
 void bind_profile(py::module_& module) {
+  module.def("program_line", &program_line, "file:line of the user's program; '' outside of it.");
   py::class_<HeldProfile>(module, "CoreProfile")
-      .def(py::init([] { return HeldProfile(); }))
+      .def(py::init([](bool lines, const py::object& observe) {
+             return HeldProfile(lines ? std::function<std::string()>(&program_line) : std::function<std::string()>(),
+                                observe.is_none() ? Profile::Observer() : observer_of(observe));
+           }),
+           py::arg("lines"), py::arg("observe") = py::none())
       .def(
           "end", [](HeldProfile& self) { self.value->end(); }, py::call_guard<WithoutGil>())
       .def("begin_range", [](HeldProfile& self, const std::string& name) { self.value->begin_range(name); })

@@ -20,6 +20,7 @@
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/handles.hpp"
+#include "bindings/tensor/named_dims.hpp"
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
@@ -71,6 +72,9 @@ PyMethodDef functions[] = {
      "set_form_kinds(kinds)\n--\n\nOf which kinds of first operands the other form answers, before the op runs: lists "
      "of "
      "full names by kind."},
+    {"set_named_dims", set_named_dims, METH_VARARGS,
+     "set_named_dims(type, call, get_item, set_item, asarray)\n--\n\nWhat answers calls of ops, indexing and asarray "
+     "where an operand has this type."},
     {nullptr, nullptr, 0, nullptr}};
 
 void translate(std::exception_ptr failure) {

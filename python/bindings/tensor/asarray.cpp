@@ -14,6 +14,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/named_dims.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/sequence.hpp"
 #include "bindings/tensor/slots.hpp"
@@ -360,7 +361,11 @@ PyObject* asarray_object(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     Numbers numbers{.dtype = wishes.dtype};
     PyRef found = PyRef::steal(tensor_of_object(object, numbers, wishes.may_copy));
-    if (!found) return nullptr;
+    if (!found) {
+      if (!has_named_dims(object)) return nullptr;
+      PyErr_Clear();
+      return asarray_of_named_dims(object, dtype, device, copy);
+    }
     if (!wishes.has_device && !is_tensor(object) && !numbers.of_tensors) {
       wishes.has_device = true;
       wishes.device = default_device();

@@ -8,6 +8,7 @@
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/index_plan.hpp"
+#include "bindings/tensor/named_dims.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/slots.hpp"
@@ -320,7 +321,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       return guarded_index([&] { return wrap_tensor(selected(BorrowedTensor(self).get(), indices, count)); });
   }
   if (key == Py_None) return insert_first(tensor);
-  return get_planned(self, key);
+  return has_named_dims(key) ? get_item_by_named_dims(self, key) : get_planned(self, key);
 }
 
 // Python: Tensor.__setitem__(self, key: Any, value: Any, /) -> None
@@ -329,6 +330,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* object) {
     raise(BP_ERROR_TYPE, "del: elements of a tensor cannot be deleted");
     return -1;
   }
+  if (has_named_dims(key) || has_named_dims(object)) return set_item_by_named_dims(self, key, object);
   return guarded_index([&] { return set_planned(self, key, object); });
 }
 

@@ -1,0 +1,219 @@
+"""Distributions of counts: Poisson, Binomial, NegativeBinomial, Multinomial.
+
+Samples of small means come from inversion, others from Hörmann's transformed rejection (PTRS, 1993, and BTRS, 1993).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import backplane as bp
+from backplane import Generator, Tensor
+
+from ._discrete import _given, _values
+from ._distribution import Distribution, open_uniform, require, tensors
+from ._gamma import log_gamma_sample
+
+__all__ = ["Binomial", "Multinomial", "NegativeBinomial", "Poisson"]
+
+_ROUNDS = 16  # of candidates: each is accepted with a probability above 0.8
+_LONGEST = 64  # counts that inversion tries; a mean of 10 exceeds it with a probability below 1e-28
+_SMALL = 10.0
+
+
+def _first_good(good, candidates):
+    return bp.take_along_axis(candidates, bp.argmax(good.astype(bp.int32), axis=0)[None], axis=0)[0]
+
+
+def _by_inversion(first, ratio, shape, generator):
+    """Counts whose probabilities are first, first · ratio(0), first · ratio(0) · ratio(1), …"""
+    u = open_uniform(shape, first, generator)
+    p, below, count = first, first, bp.zeros_like(first)
+    for k in range(_LONGEST):
+        count = count + (u > below).astype(first.dtype)
+        p = p * ratio(k)
+        below = below + p
+    return count
+
+
+def poisson_sample(rate: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+    rate = bp.broadcast_to(bp.stop_gradient(rate), shape)
+    little = bp.where(rate < _SMALL, rate, 0)
+    small = _by_inversion(bp.exp(-little), lambda k: little / (k + 1), shape, generator)
+    large = bp.where(rate < _SMALL, _SMALL, rate)
+    b = 0.931 + 2.53 * bp.sqrt(large)
+    a = -0.059 + 0.02483 * b
+    u = open_uniform((_ROUNDS, *shape), rate, generator) - 0.5
+    v = open_uniform((_ROUNDS, *shape), rate, generator)
+    us = 0.5 - bp.abs(u)
+    k = bp.floor((2 * a / us + b) * u + large + 0.43)
+    bound = 1.1239 + 1.1328 / (b - 3.4)
+    safe = bp.maximum(k, 0)
+    inside = bp.log(v * bound / (a / (us * us) + b)) <= -large + safe * bp.log(large) - bp.lgamma(safe + 1)
+    good = ((us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))) | ((k >= 0) & ~((us < 0.013) & (v > us)) & inside)
+    return bp.where(rate < _SMALL, small, _first_good(good & (k >= 0), safe))
+
+
+def binomial_sample(count: Tensor, probs: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+    n, p = (bp.broadcast_to(bp.stop_gradient(x), shape) for x in (count, probs))
+    q = bp.minimum(p, 1 - p)
+    is_small = n * q < _SMALL
+    little = bp.where(is_small, q, 0)
+    odds = little / (1 - little)
+    small = _by_inversion(bp.exp(n * bp.log1p(-little)), lambda k: bp.maximum(n - k, 0) / (k + 1) * odds, shape, generator)
+    large = bp.where(is_small, 2 * _SMALL, n)
+    r = bp.where(is_small, 0.5, q)
+    spread = bp.sqrt(large * r * (1 - r))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * r
+    c, alpha, limit = large * r + 0.5, (2.83 + 5.1 / b) * spread, 0.92 - 4.2 / b
+    u = open_uniform((_ROUNDS, *shape), p, generator) - 0.5
+    v = open_uniform((_ROUNDS, *shape), p, generator)
+    us = 0.5 - bp.abs(u)
+    k = bp.floor((2 * a / us + b) * u + c)
+    inside = (k >= 0) & (k <= large)
+    safe, mode = bp.where(inside, k, 0), bp.floor((large + 1) * r)
+    log_v = bp.log(v * alpha / (a / (us * us) + b))
+    density = bp.lgamma(mode + 1) + bp.lgamma(large - mode + 1) - bp.lgamma(safe + 1) - bp.lgamma(large - safe + 1)
+    good = inside & (((us >= 0.07) & (v <= limit)) | (log_v <= density + (safe - mode) * bp.log(r / (1 - r))))
+    found = bp.where(is_small, bp.minimum(small, n), _first_good(good, safe))
+    return bp.where(p > 0.5, n - found, found)
+
+
+def _whole(x):
+    return (x >= 0) & (x < bp.inf) & (x == bp.floor(x))
+
+
+class Poisson(Distribution):
+    """The number of events that occur with this rate."""
+
+    def __init__(self, rate: Any) -> None:
+        (self.rate,) = tensors("Poisson", rate=rate)
+        require("Poisson", "rate", self.rate, self.rate >= 0, "numbers of at least 0")
+        super().__init__(self.rate.shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return poisson_sample(self.rate, self._shape(sample_shape), generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = _values(value, self.rate)
+        return self._supported(x, _whole(x), "integers of at least 0", bp.xlogy(x, self.rate) - self.rate - bp.lgamma(bp.maximum(x, 0) + 1))
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+
+class Binomial(Distribution):
+    """How many of total_count draws succeed, each with probability probs; logits: log(probs / (1 - probs))."""
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None) -> None:
+        given = _given("Binomial", probs, logits)
+        self.total_count, self._parameter = tensors("Binomial", total_count=_values(total_count, given), given=given)
+        require("Binomial", "total_count", self.total_count, _whole(self.total_count), "integers of at least 0")
+        self._is_logits = logits is not None
+        super().__init__(self._parameter.shape)
+
+    @property
+    def probs(self) -> Tensor:
+        return bp.sigmoid(self._parameter) if self._is_logits else self._parameter
+
+    @property
+    def logits(self) -> Tensor:
+        return self._parameter if self._is_logits else bp.log(self._parameter) - bp.log1p(-self._parameter)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return binomial_sample(self.total_count, self.probs, self._shape(sample_shape), generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x, n = _values(value, self._parameter), self.total_count
+        inside = _whole(x) & (x <= n)
+        k = bp.where(inside, x, 0)
+        ways = bp.lgamma(n + 1) - bp.lgamma(k + 1) - bp.lgamma(n - k + 1)
+        if self._is_logits:
+            chance = k * self._parameter - n * bp.softplus(self._parameter)
+        else:
+            chance = bp.xlogy(k, self._parameter) + bp.xlogy(n - k, 1 - self._parameter)
+        return self._supported(x, inside, "integers from 0 to total_count", ways + chance)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+
+class NegativeBinomial(Distribution):
+    """How often a draw succeeds, with probability probs, before it has failed total_count times."""
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None) -> None:
+        given = _given("NegativeBinomial", probs, logits)
+        self.total_count, given = tensors("NegativeBinomial", total_count=_values(total_count, given), given=given)
+        self.probs = given if logits is None else bp.sigmoid(given)
+        require("NegativeBinomial", "total_count", self.total_count, self.total_count > 0, "positive numbers")
+        require("NegativeBinomial", "probs", self.probs, self.probs < 1, "probabilities below 1")
+        super().__init__(given.shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        p = bp.stop_gradient(self.probs)
+        return poisson_sample(bp.exp(log_gamma_sample(self.total_count, shape, generator)) * p / (1 - p), shape, generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x, n = _values(value, self.probs), self.total_count
+        k = bp.maximum(x, 0)
+        found = bp.lgamma(n + k) - bp.lgamma(k + 1) - bp.lgamma(n) + n * bp.log1p(-self.probs) + bp.xlogy(k, self.probs)
+        return self._supported(x, _whole(x), "integers of at least 0", found)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs / (1 - self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (1 - self.probs)
+
+
+class Multinomial(Distribution):
+    """How often each of n categories is drawn in total_count draws, by probabilities or logits (*, n), which need not be normalised."""
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None) -> None:
+        from ._discrete import Categorical
+
+        if not isinstance(total_count, int) or total_count < 0:
+            raise bp.ArgumentValueError(f"Multinomial: argument total_count: found {total_count!r}, expected an int of at least 0")
+        self._categorical = Categorical(probs, logits)
+        self.total_count, self.probs, self.logits = total_count, self._categorical.probs, self._categorical.logits
+        super().__init__(self._categorical.batch_shape, self.probs.shape[-1:])
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        probs = bp.broadcast_to(bp.stop_gradient(self.probs), shape)
+        left, rest, counts = bp.full_like(probs[..., 0], self.total_count), bp.ones_like(probs[..., 0]), []
+        for category in range(shape[-1] - 1):
+            p = probs[..., category]
+            share = bp.clip(bp.where(rest > 0, p / bp.where(rest > 0, rest, 1), 0), 0, 1)
+            counts.append(binomial_sample(left, share, tuple(left.shape), generator))
+            left, rest = left - counts[-1], rest - p
+        return bp.stack([*counts, left], axis=-1)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = _values(value, self.probs)
+        inside = bp.all(_whole(x), axis=-1) & (bp.sum(x, axis=-1) == self.total_count)
+        k = bp.maximum(x, 0)
+        found = bp.lgamma(bp.sum(k, axis=-1) + 1) - bp.sum(bp.lgamma(k + 1), axis=-1) + bp.sum(bp.where(k == 0, 0, k * self.logits), axis=-1)
+        return self._supported(inside, inside, f"counts of {self.total_count} draws", found)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)

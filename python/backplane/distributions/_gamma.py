@@ -1,0 +1,218 @@
+"""Distributions of gamma variables and of their ratios: Gamma, Chi2, InverseGamma, Beta, Dirichlet, StudentT.
+
+Samples come from Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. They carry no gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import backplane as bp
+from backplane import Generator, Tensor
+
+from ._distribution import Distribution, is_number, normal, open_uniform, require, tensors
+
+__all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "InverseGamma", "StudentT"]
+
+_ROUNDS = 12  # of candidates: each is accepted with a probability above 0.95
+
+
+def log_gamma_sample(concentration: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+    """The logarithms of samples with rate 1: those of small concentrations lie below the least positive number."""
+    a = bp.broadcast_to(bp.stop_gradient(concentration), shape)
+    boosted = bp.where(a < 1, a + 1, a)
+    d = boosted - 1 / 3
+    x = normal((_ROUNDS, *shape), a, generator)
+    v = (1 + x / bp.sqrt(9 * d)) ** 3
+    u = open_uniform((_ROUNDS, *shape), a, generator)
+    good = (v > 0) & (bp.log(u) < 0.5 * x * x + d - d * v + d * bp.log(bp.where(v > 0, v, 1)))
+    first = bp.argmax(good.astype(bp.int32), axis=0)[None]
+    chosen = bp.take_along_axis(bp.where(v > 0, v, 1), first, axis=0)[0]
+    log = bp.log(d) + bp.log(chosen)
+    return log + bp.where(a < 1, bp.log(open_uniform(shape, a, generator)) / a, 0)
+
+
+class Gamma(Distribution):
+    """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
+
+    def __init__(self, concentration: Any, rate: Any) -> None:
+        name = type(self).__name__
+        self.concentration, self.rate = tensors(name, concentration=concentration, rate=rate)
+        require(name, "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        require(name, "rate", self.rate, self.rate > 0, "positive numbers")
+        super().__init__(self.concentration.shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        return bp.maximum(bp.exp(log_gamma_sample(self.concentration, shape, generator)) / bp.stop_gradient(self.rate), bp.finfo(self.rate.dtype).tiny)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.rate)
+        a, safe = self.concentration, bp.where(x > 0, x, 1)
+        return self._supported(x, x > 0, "positive numbers", bp.xlogy(a, self.rate) + (a - 1) * bp.log(safe) - self.rate * x - bp.lgamma(a))
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a - bp.log(self.rate) + bp.lgamma(a) + (1 - a) * bp.digamma(a)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / self.rate**2
+
+
+class Chi2(Gamma):
+    """The distribution of a sum of df squared standard normal variables."""
+
+    def __init__(self, df: Any) -> None:
+        (self.df,) = tensors("Chi2", df=df)
+        require("Chi2", "df", self.df, self.df > 0, "positive numbers")
+        super().__init__(self.df / 2, bp.full_like(self.df, 0.5))
+
+
+class InverseGamma(Distribution):
+    """The distribution of 1 / x for a gamma variable x."""
+
+    def __init__(self, concentration: Any, rate: Any) -> None:
+        self.base_dist = Gamma(concentration, rate)
+        self.concentration, self.rate = self.base_dist.concentration, self.base_dist.rate
+        super().__init__(self.base_dist.batch_shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return 1 / self.base_dist.sample(sample_shape, generator=generator)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.rate)
+        a, safe = self.concentration, bp.where(x > 0, x, 1)
+        return self._supported(x, x > 0, "positive numbers", a * bp.log(self.rate) - (a + 1) * bp.log(safe) - self.rate / safe - bp.lgamma(a))
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a + bp.log(self.rate) + bp.lgamma(a) - (1 + a) * bp.digamma(a)
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.concentration
+        return bp.where(a > 1, self.rate / bp.where(a > 1, a - 1, 1), bp.inf)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.concentration
+        safe = bp.where(a > 2, a, 3)
+        return bp.where(a > 2, self.rate**2 / ((safe - 1) ** 2 * (safe - 2)), bp.inf)
+
+
+def _log_beta(a: Tensor, b: Tensor) -> Tensor:
+    return bp.lgamma(a) + bp.lgamma(b) - bp.lgamma(a + b)
+
+
+class Beta(Distribution):
+    """The beta distribution: density proportional to x ** (concentration1 - 1) · (1 - x) ** (concentration0 - 1)."""
+
+    def __init__(self, concentration1: Any, concentration0: Any) -> None:
+        self.concentration1, self.concentration0 = tensors("Beta", concentration1=concentration1, concentration0=concentration0)
+        for argument in ("concentration1", "concentration0"):
+            x = getattr(self, argument)
+            require("Beta", argument, x, x > 0, "positive numbers")
+        super().__init__(self.concentration1.shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        a, b = (log_gamma_sample(x, shape, generator) for x in (self.concentration1, self.concentration0))
+        return bp.clip(bp.sigmoid(a - b), bp.finfo(a.dtype).tiny, 1 - bp.finfo(a.dtype).eps / 2)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.concentration1)
+        a, b = self.concentration1, self.concentration0
+        found = bp.xlogy(a - 1, x) + bp.where(b == 1, 0, (b - 1) * bp.log1p(-bp.where((x < 1) | (b != 1), x, 0))) - _log_beta(a, b)
+        return self._supported(x, (x >= 0) & (x <= 1), "numbers from 0 to 1", found)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return _log_beta(a, b) - (a - 1) * bp.digamma(a) - (b - 1) * bp.digamma(b) + (a + b - 2) * bp.digamma(a + b)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
+
+
+class Dirichlet(Distribution):
+    """The distribution over probabilities (*, n) with density proportional to the product of x ** (concentration - 1)."""
+
+    def __init__(self, concentration: Any) -> None:
+        (self.concentration,) = tensors("Dirichlet", concentration=concentration)
+        if self.concentration.ndim < 1:
+            raise bp.ShapeError("Dirichlet: argument concentration: found a tensor without axes, expected (*, n)")
+        require("Dirichlet", "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:])
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return bp.softmax(log_gamma_sample(self.concentration, self._shape(sample_shape), generator), axis=-1)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.concentration)
+        a = self.concentration
+        inside = bp.all(x >= 0, axis=-1) & (bp.abs(bp.sum(x, axis=-1) - 1) < 1e-5)
+        found = bp.sum(bp.xlogy(a - 1, x), axis=-1) + bp.lgamma(bp.sum(a, axis=-1)) - bp.sum(bp.lgamma(a), axis=-1)
+        return self._supported(inside, inside, "probabilities whose sum is 1", found)
+
+    def entropy(self) -> Tensor:
+        a, n = self.concentration, self.event_shape[0]
+        total = bp.sum(a, axis=-1)
+        return bp.sum(bp.lgamma(a), axis=-1) - bp.lgamma(total) + (total - n) * bp.digamma(total) - bp.sum((a - 1) * bp.digamma(a), axis=-1)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / bp.sum(self.concentration, axis=-1, keepdims=True)
+
+    @property
+    def variance(self) -> Tensor:
+        total = bp.sum(self.concentration, axis=-1, keepdims=True)
+        return self.mean * (1 - self.mean) / (total + 1)
+
+
+class StudentT(Distribution):
+    """Student's distribution of df degrees of freedom, moved to loc and stretched by scale."""
+
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> None:
+        self.df, self.loc, self.scale = tensors("StudentT", df=df, loc=loc, scale=scale)
+        require("StudentT", "df", self.df, self.df > 0, "positive numbers")
+        require("StudentT", "loc", self.loc, is_number(self.loc), "numbers")
+        require("StudentT", "scale", self.scale, self.scale > 0, "positive numbers")
+        super().__init__(self.df.shape)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        df, loc, scale = (bp.stop_gradient(x) for x in (self.df, self.loc, self.scale))
+        z = normal(shape, df, generator)
+        return loc + scale * z * bp.exp(0.5 * (bp.log(df / 2) - log_gamma_sample(df / 2, shape, generator)))
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.df)
+        z, df = (x - self.loc) / self.scale, self.df
+        norm = bp.log(self.scale) + 0.5 * bp.log(df) + 0.5 * math.log(math.pi) + bp.lgamma(df / 2) - bp.lgamma((df + 1) / 2)
+        return self._supported(x, is_number(x), "numbers", -0.5 * (df + 1) * bp.log1p(z * z / df) - norm)
+
+    def entropy(self) -> Tensor:
+        df = self.df
+        beta = bp.lgamma(0.5 * df) + math.lgamma(0.5) - bp.lgamma(0.5 * (1 + df))
+        return bp.log(self.scale) + 0.5 * (df + 1) * (bp.digamma(0.5 * (df + 1)) - bp.digamma(0.5 * df)) + 0.5 * bp.log(df) + beta
+
+    @property
+    def mean(self) -> Tensor:
+        return bp.where(self.df > 1, self.loc, bp.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        df = self.df
+        found = self.scale**2 * df / bp.where(df > 2, df - 2, 1)
+        return bp.where(df > 2, found, bp.where(df > 1, bp.inf, bp.nan))
