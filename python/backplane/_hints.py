@@ -82,7 +82,7 @@ backends: devices(), and the packages that devices come in
 accelerator mps xpu cpu: device(name), devices()
 get_default_device: default_device()
 initial_seed get_rng_state set_rng_state: default_generator.state
-distributed multiprocessing: one process per device, whose gradients another library adds up
+multiprocessing: one process per device, whose gradients another library adds up
 sparse_coo_tensor: sparse.coo((values, (rows, columns)), shape)
 sparse_csr_tensor: sparse.csr((values, columns, row_starts), shape)
 nested jagged masked: a padded tensor beside a mask
