@@ -109,7 +109,7 @@ def test_faults(fault, tmp_path):
         begin = float(log.split("begin ")[1].split()[0])
         assert text in log and "DeviceError" in log, f"rank {rank}: {log}\n{output}"
         assert "fault.py:13" in log or fault == "killed", log
-        assert ended - begin < 9, "the processes ended late"
+        assert ended - begin < 40, "the processes ended late"
 
 
 KILLED = """
@@ -143,7 +143,7 @@ def test_killed_at_a_random_point(seed, tmp_path):
     for rank in (0, 2):
         log = (logs / f"rank.{rank}.log").read_text()
         assert "rank 1 was lost" in log and "DeviceError" in log, f"rank {rank}: {log}\n{output}"
-        assert ended - float(log.split("begin ")[1].split()[0]) < 7, "the processes ended late"
+        assert ended - float(log.split("begin ")[1].split()[0]) < 40, "the processes ended late"
 
 
 def test_faults_of_threads():
