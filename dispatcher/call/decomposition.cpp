@@ -1,6 +1,7 @@
 // Runs an op's decomposition: its formula, over arguments of the compute dtype.
 #include "call/decomposition.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -195,6 +196,45 @@ void make_own(const Call& call, bp_value& result) {
   for (uint32_t k = 0; k < result.count; ++k) make_own(call, owned_tensors(result)[k]);
 }
 
+// Has the tensor another shape, which broadcasts to this one?
+bool expands_to(const TensorImpl& t, const ShapeResult& shape) {
+  const int32_t missing = shape.ndim - t.dl.ndim;
+  bool differs = missing != 0;
+  for (int32_t d = 0; d < t.dl.ndim && missing >= 0; ++d) {
+    if (t.dl.shape[d] == shape.sizes[missing + d]) continue;
+    if (t.dl.shape[d] != 1) return false;
+    differs = true;
+  }
+  return differs && missing >= 0;
+}
+
+void replace_result(bp_value& result, Tensor by) { release(impl(std::exchange(result.u.t, by.detach_handle()))); }
+
+// Of several results: one that lies in the memory of an output that another result is written to is copied first, and
+// one of an elementwise op that some arguments alone give gets the shape of all.
+void set_apart(const Call& call, bp_value* results) {
+  const auto is_over_another_output = [&](const TensorImpl& result, int32_t own) {
+    for (int32_t j = 0; j < call.n_outs; ++j)
+      if (j != own && (call.outs[j].flags & BP_VALUE_GIVEN) && result.storage &&
+          impl(call.outs[j].u.t)->storage == result.storage)
+        return true;
+    return false;
+  };
+  std::optional<ResultShapes> shapes;
+  if (call.op.flags & BP_OP_ELEMENTWISE) shapes.emplace(call);
+  for (int32_t i = 0; i < call.n_outs; ++i) {
+    if (results[i].tag != BP_TAG_TENSOR) continue;
+    if (shapes && expands_to(*impl(results[i].u.t), shapes->of(i))) {
+      const ShapeResult& shape = shapes->of(i);
+      const Tensor whole =
+          roles::expand(impl(results[i].u.t), Shape(shape.sizes, static_cast<size_t>(shape.ndim)), call.mask);
+      replace_result(results[i], roles::copy(impl(whole), call.mask));
+    } else if (is_over_another_output(*impl(results[i].u.t), i)) {
+      replace_result(results[i], roles::copy(impl(results[i].u.t), call.mask));
+    }
+  }
+}
+
 }  // namespace
 
 void decompose_checked(const Call& call) {
@@ -216,6 +256,7 @@ void decompose_checked(const Call& call) {
       result = owned_value(tensor_of_number(result, dtype, device_of_call(call), call.mask));
     }
   }
+  if (call.n_outs > 1) set_apart(call, results.values);
   if (op.owner != core_plugin()) check_decomposed(call, results.values);  // ours are held against their rules by tests
   for (int32_t i = 0; i < call.n_outs; ++i) {
     bp_value &out = call.outs[i], &result = results.values[i];

@@ -87,6 +87,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from ._choices import choice as choice, shuffle as shuffle
     from ._dims import Dim as Dim, DimTensor as DimTensor, dims as dims
     from ._registry import *
+    from .distributed import replicate as replicate, reshard as reshard, shard as shard
     from ._segments import segment_softmax as segment_softmax
     from ._slices import dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice, sliding_window_view as sliding_window_view
     from .nn.functional import (

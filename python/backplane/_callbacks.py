@@ -20,7 +20,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     """callback(*args) with NumPy arrays, in Python, when the program runs: also in compiled functions, graphs and under vmap.
 
     result_shape_dtypes: a tensor, bp.types.TensorSpec, or a container of these, with the shapes and dtypes of what callback returns.
-    callback: must not have side effects; a call may be left out, made again, or merged with an equal one. It sees CPU memory.
+    callback: must not have side effects; a call may be left out, made again, or merged with an equal one. It gets read-only arrays of
+    CPU memory; what it returns is copied.
     Under vmap it is called once for each element of the batch.
     There is no gradient: a tensor that is differentiated raises MissingRuleError; use stop_gradient, or custom_function around it.
     Errors: ShapeError and DtypeError where callback returns something else than result_shape_dtypes says.
@@ -43,6 +44,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         full = list(leaves)
         for place, x in zip(places, found):
             full[place] = x.detach().to("cpu").numpy()
+            full[place].setflags(write=False)
         values, returned = tree.flatten(callback(*tree.unflatten(structure, full)))
         if returned != result_structure:
             raise _core.ArgumentTypeError(f"pure_callback: the function returned {returned}, expected the structure of result_shape_dtypes, {result_structure}")
@@ -73,7 +75,7 @@ def _records():
 def _checked(values, results, device):
     tensors = []
     for value, (shape, dtype) in zip(values, results, strict=True):
-        x = value if isinstance(value, _core.Tensor) else _core.asarray(value)
+        x = _core.asarray(value, copy=True)  # the function may keep what it returned, and use it again
         if tuple(x.shape) != shape:
             raise _core.ShapeError(f"pure_callback: the function returned shape {tuple(x.shape)}, expected {shape}")
         if x.dtype != dtype:

@@ -6,6 +6,23 @@ import pytest
 from entries_plugin import entries  # noqa: F401
 
 
+@pytest.fixture(scope="module")
+def momentum():
+    @bp.custom_op("changing::momentum", mutates_args=("p", "m"))
+    def momentum(p: bp.Tensor, grad: bp.Tensor, m: bp.Tensor, *, lr: bp.types.Scalar = 0.5) -> None:
+        m[...] = 0.5 * m.numpy() + grad.numpy()
+        p[...] = p.numpy() - lr * m.numpy()
+
+    @momentum.register_vjp
+    def momentum_vjp(g, lr):
+        g_p, g_m = g
+        through = g_m - lr * g_p
+        return g_p, through, 0.5 * through
+
+    momentum.register_batch("loop")
+    return momentum
+
+
 def tensors():
     draw = np.random.default_rng(0)
     return [bp.asarray(draw.random((3, 4)), dtype=bp.float32) for _ in range(4)]
@@ -62,6 +79,43 @@ def test_large_tensors_are_changed_in_one_pass_with_the_bits_of_its_parts(entrie
     new = entries.step(p, grad, m, v, lr=0.25)
     entries.step_(p, grad, m, v, lr=0.25)
     assert changed(p, m, v) == changed(*new)
+
+
+@pytest.mark.parametrize("n", [3, 50000])
+def test_a_result_that_is_an_argument_is_read_before_it_is_written(entries, n):
+    a, b = bp.ones(n), bp.full(n, 2.0)
+    for first, second in [(2, 1), (1, 2), (2, 1)]:
+        entries.swap_(a, b)
+        assert (a == first).all() and (b == second).all()
+    rows = bp.stack([a, b])
+    entries.swap_(rows[0], rows[1])
+    assert (rows[0] == 1).all() and (rows[1] == 2).all()
+
+
+@pytest.mark.parametrize("wide", range(4))
+def test_one_pass_over_several_dtypes_writes_each_its_own(entries, wide):
+    draw = np.random.default_rng(0)
+    for _ in range(3):
+        arguments = [bp.asarray(draw.random(40000), dtype=bp.float64 if i == wide else bp.float32) for i in range(4)]
+        expected = [x[:100] * 1 for x in arguments]
+        entries.step_(*arguments)
+        entries.step_(*expected)
+        for found, want in zip(arguments, expected):
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found[:100].numpy(), want.numpy())
+
+
+def test_rows_of_one_argument_alone_are_batched(entries):
+    p, grad, m, v = (x[0] for x in tensors())
+    rows = bp.vmap(entries.step, in_axes=(0, None, None, None))(bp.stack([p, p * 2]), grad, m, v)
+    for i in range(2):
+        for found, want in zip(rows, entries.step(p * (i + 1), grad, m, v)):
+            np.testing.assert_allclose(found[i].tolist(), want.tolist(), rtol=1e-6)
+
+
+def test_opcheck_tries_the_in_place_form(entries, momentum):
+    bp.opcheck(entries.step, tensors())
+    bp.opcheck(momentum, tensors()[:3])
 
 
 def test_arguments_may_have_shapes_of_their_own(entries):
@@ -128,23 +182,6 @@ def test_a_wider_accumulator_keeps_its_dtype(entries):
     entries.step_(p, grad, m, v)
     assert (p.dtype, m.dtype, v.dtype) == (bp.float32, bp.float64, bp.float32)
     np.testing.assert_allclose(changed(p, m, v), changed(*expected), rtol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def momentum():
-    @bp.custom_op("changing::momentum", mutates_args=("p", "m"))
-    def momentum(p: bp.Tensor, grad: bp.Tensor, m: bp.Tensor, *, lr: bp.types.Scalar = 0.5) -> None:
-        m[...] = 0.5 * m.numpy() + grad.numpy()
-        p[...] = p.numpy() - lr * m.numpy()
-
-    @momentum.register_vjp
-    def momentum_vjp(g, lr):
-        g_p, g_m = g
-        through = g_m - lr * g_p
-        return g_p, through, 0.5 * through
-
-    momentum.register_batch("loop")
-    return momentum
 
 
 def test_an_op_in_python_may_change_several(momentum):

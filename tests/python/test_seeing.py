@@ -103,3 +103,23 @@ def test_the_first_nan_is_named():
         bp.log(bp.zeros(1))
     with bp.detect_anomaly(False):
         f(x)
+
+
+def test_a_callback_may_use_its_buffer_again_and_may_not_change_its_arguments():
+    buffer, x = np.empty(2, "float32"), bp.asarray([1.0, 2.0])
+
+    def doubled(a):
+        return np.multiply(a, 2, out=buffer)
+
+    def twice(x):
+        return bp.pure_callback(doubled, x, x) + bp.pure_callback(doubled, x, x * 10)
+
+    assert bp.compile(twice)(x).tolist() == twice(x).tolist() == [22, 44]
+    assert bp.vmap(lambda x: bp.pure_callback(doubled, x, x))(bp.asarray([[1.0, 2], [3, 4]])).tolist() == [[2, 4], [6, 8]]
+    same = bp.compile(lambda x: bp.pure_callback(lambda a: a, x, x))(x)
+    same += 1
+    assert x.tolist() == [1, 2]
+    for run in (twice, bp.compile(twice)):
+        doubled = lambda a: a.__imul__(2)
+        with pytest.raises(ValueError, match="read-only"):
+            run(x)

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "backplane/transforms.hpp"
-#include "bindings/interpreter/errors.hpp"
-#include "bindings/interpreter/imports.hpp"
+#include "bindings/guards/object_contents.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -17,13 +16,6 @@ bool any_held(PyObject* object, Visit visit) {
   const traverseproc traverse = Py_TYPE(object)->tp_traverse;
   const auto each = [](PyObject* held, void* to) { return (*static_cast<Visit*>(to))(held) ? 1 : 0; };
   return traverse && traverse(object, each, &visit) != 0;
-}
-
-PyRef all_objects() {
-  const PyRef gc = imported_module("gc");
-  PyRef all = PyRef::steal(gc ? PyObject_CallMethod(gc.get(), "get_objects", nullptr) : nullptr);
-  forget_error();
-  return all;
 }
 
 // These, the objects of `made` that hold one of them, and the objects of `made` that hold those.
@@ -46,19 +38,28 @@ Objects holders_among(const Objects& made, std::vector<PyObject*> held) {
 
 }  // namespace
 
-PyRef keeper_of_traced(const Objects& made, const Objects& entered, const Objects& handed) {
-  std::vector<PyObject*> left(entered.begin(), entered.end());
+PyRef keeper_of_traced(const Objects& made, const Objects& entered, const Objects& handed,
+                       const std::vector<PyObject*>& roots) {
+  std::vector<PyObject*> left;
   for (PyObject* object : made)
     if (is_tensor(object) && is_transformed(tensor_of(object))) left.push_back(object);
-  if (left.empty()) return {};
+  if (left.empty() && entered.empty()) return {};
+  const auto holds = [](PyObject* object, const Objects& wanted) {
+    return any_held(object, [&](PyObject* held) { return wanted.count(held) > 0; });
+  };
+  const Objects own = holders_among(made, left);
+  if (!left.empty())
+    for (PyObject* object : handed)
+      if (!is_tensor(object) && holds(object, own)) return PyRef::borrow(object);
+  left.insert(left.end(), entered.begin(), entered.end());
   const Objects leading = holders_among(made, std::move(left));
-  const PyRef all = all_objects();
-  for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) {
-    PyObject* object = PyList_GET_ITEM(all.get(), i);
-    if (object == all.get() || made.count(object) > 0 || handed.count(object) > 0) continue;
-    if (any_held(object, [&](PyObject* held) { return leading.count(held) > 0; })) return PyRef::borrow(object);
-  }
-  return {};
+  PyObject* found = nullptr;
+  visit_contents(roots, [&](PyObject* object) {
+    if (found || made.count(object) > 0 || handed.count(object) > 0) return false;
+    if (!is_tensor(object) && holds(object, leading)) found = object;
+    return !found;
+  });
+  return PyRef::borrow(found);
 }
 
 }  // namespace backplane::python

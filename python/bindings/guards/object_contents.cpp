@@ -40,6 +40,13 @@ struct Open {
   }
 };
 
+// Adds what the object holds.
+void open_contents(PyObject* object, Open* open) {
+  if (is_tensor(object)) return;
+  const traverseproc traverse = Py_TYPE(object)->tp_traverse;
+  if (traverse && !(PyDict_Check(object) && is_namespace(object))) traverse(object, Open::add, open);
+}
+
 // Is there one among the object and what it leads to?
 template <class Wanted>
 bool leads_to(PyObject* object, const Wanted& wanted) {
@@ -48,9 +55,7 @@ bool leads_to(PyObject* object, const Wanted& wanted) {
   for (size_t next = 0; next < open.objects.size(); ++next) {
     PyObject* one = open.objects[next];
     if (wanted(one)) return true;
-    if (is_tensor(one)) continue;
-    if (const traverseproc traverse = Py_TYPE(one)->tp_traverse; traverse && !(PyDict_Check(one) && is_namespace(one)))
-      traverse(one, Open::add, &open);
+    open_contents(one, &open);
   }
   return false;
 }
@@ -93,6 +98,13 @@ bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>&
 bool leads_to_number(PyObject* object) { return leads_to(object, is_traced_number); }
 
 bool leads_to_traced(PyObject* object) { return leads_to_tensor(object, is_transformed); }
+
+void visit_contents(const std::vector<PyObject*>& roots, const std::function<bool(PyObject*)>& visit) {
+  Open open;
+  for (PyObject* root : roots) Open::add(root, &open);
+  for (size_t next = 0; next < open.objects.size(); ++next)
+    if (visit(open.objects[next])) open_contents(open.objects[next], &open);
+}
 
 void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents) {
   leads_to(object, [&](PyObject* one) {

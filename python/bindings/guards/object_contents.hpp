@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <unordered_set>
+#include <vector>
 
 #include "bindings/interpreter/py_ref.hpp"
 #include "bindings/tensor/tensor_object.hpp"
@@ -30,6 +31,10 @@ bool leads_to_number(PyObject* object);
 bool leads_to_traced(PyObject* object);
 // Adds the object, and what it leads to.
 void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);
+
+// Calls visit(object) once for each of `roots` and what they lead to; below an object for which it returns false it
+// does not look.
+void visit_contents(const std::vector<PyObject*>& roots, const std::function<bool(PyObject*)>& visit);
 
 // changed_contents(pairs): which of the pairs (dict or list, its copy) no longer hold the same objects under the same
 // keys in the same order, by their places. Other pairs count as changed.

@@ -226,7 +226,10 @@ bool Reads::close_effects(const Closing& closing) {
 // Tensors of the trace that code kept which is not seen, as C code does. What was read is to be as it was.
 bool Reads::close_kept(const Closing& closing) {
   if (closing.has_unguarded) return true;
-  const PyRef keeper = keeper_of_traced(closing.made, closing.entered, closing.handed);
+  std::vector<PyObject*> roots;
+  for (const auto& [object, named] : names_)
+    if (closing.handed.count(object) == 0) roots.push_back(object);
+  const PyRef keeper = keeper_of_traced(closing.made, closing.entered, closing.handed, roots);
   if (!keeper) return true;
   for (const Place& place : places_) {
     const Guard& guard = place.guard;
