@@ -24,7 +24,7 @@ void World::watch() {
     const uint64_t now = watched_.load(std::memory_order_acquire);
     looks = now == seen && now % 2 == 1 ? looks + 1 : 0;
     seen = now;
-    if (looks < 10) continue;  // a second within one call
+    if (looks < 2) continue;  // a fifth of a second within one call; launchers kill all ranks a second after a loss
     looks = 0;
     for (const int32_t rank : watched_group_.load()->ranks) {
       if (rank == rank_ || !is_lost(rank) || watched_.load(std::memory_order_acquire) != now) continue;

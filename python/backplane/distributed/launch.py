@@ -27,6 +27,7 @@ def _arguments() -> argparse.Namespace:
 def command(given: argparse.Namespace) -> list[str]:
     """The command that the launcher runs."""
     words = [given.mpirun, "-n", str(given.ranks), "--oversubscribe", "--bind-to", "none"]
+    words += ["--mca", "odls_base_sigkill_timeout", "4"]  # seconds in which the ranks report the loss of one
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--allow-run-as-root")
     if given.hosts:
