@@ -71,18 +71,18 @@ class Distribution:
             return bp.stop_gradient(self.rsample(sample_shape, generator=generator))
 
     def log_prob(self, value: Any) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: log_prob is not defined")
 
     def entropy(self) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: entropy is not defined")
 
     @property
     def mean(self) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: mean is not defined")
 
     @property
     def variance(self) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: variance is not defined")
 
     @property
     def stddev(self) -> Tensor:

@@ -32,6 +32,7 @@ class GradScaler:
         self._growth_factor, self._backoff_factor, self._growth_interval = float(growth_factor), float(backoff_factor), int(growth_interval)
         self._good_steps = 0
         self._found: dict[int, bool] = {}  # by optimiser: was a gradient not finite? Those unscaled since the last update
+        self._stepped: set[int] = set()  # optimisers that made a step since the last update
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or a container of tensors, times the scale."""
@@ -53,9 +54,12 @@ class GradScaler:
         self._found[id(optimizer)] = bad
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """optimizer.step(), if all gradients are finite."""
+        """optimizer.step(), if all gradients are finite. Errors: ArgumentValueError at a second step of one optimizer before update."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
+        if id(optimizer) in self._stepped:
+            raise bp.ArgumentValueError("GradScaler.step: the optimizer made a step since the last update. Fix: call update() first")
+        self._stepped.add(id(optimizer))
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
         return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
@@ -75,6 +79,7 @@ class GradScaler:
             if self._good_steps >= self._growth_interval:
                 self._scale, self._good_steps = self._scale * self._growth_factor, 0
         self._found = {}
+        self._stepped = set()
 
     def get_scale(self) -> float:
         return self._scale if self._enabled else 1.0

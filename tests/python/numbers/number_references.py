@@ -213,6 +213,7 @@ REFERENCES = {
     "ceil": Row(steps(mp.ceil)),
     "trunc": Row(steps(lambda v: mp.sign(v) * mp.floor(abs(v)))),
     "round": Row(steps(mp.nint)),
+    "round_ste": Row(lambda x: x + (mp.nint(x.value) - x.value), only=np.isfinite),
     "ldexp": Row(lambda x, e: x * mp.ldexp(1, int(e.value)), ("any", "moderate"), constant=(1,), call=lambda op, x, e: op(x, e.astype("int32"))),
     "deg2rad": Row(lambda x: x * (mp.pi / 180)),
     "rad2deg": Row(lambda x: x * (180 / mp.pi)),

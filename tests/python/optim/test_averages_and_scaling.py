@@ -81,3 +81,14 @@ def test_a_scaled_loss_gives_the_same_step():
         again.update()
     off = bp.GradScaler(enabled=False)
     assert off.scale(before) is before and off.get_scale() == 1.0 and off.state_dict() == {}
+
+
+def test_a_second_step_before_the_update_is_refused():
+    weight = bp.ones(2).requires_grad_()
+    scaler, optimizer = optim.GradScaler(init_scale=2.0), optim.SGD([weight], lr=0.1)
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    with pytest.raises(bp.ArgumentValueError, match="call update"):
+        scaler.step(optimizer)
+    assert weight.tolist() == pytest.approx([0.9, 0.9])
+    scaler.update()
