@@ -14,10 +14,10 @@ import subprocess
 import sys
 
 import yaml
+from assemble import CODE, DOCS
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
 LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
-FENCE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 SECTIONS = {
     "Start": ("start", ["README.md", "python.md", "cpp.md"]),
@@ -70,9 +70,8 @@ class Pages:
         if re.match(r"[a-z]+:", link) or not path:
             return link
         target = (source.parent / path).resolve()
-        docs = ROOT / "docs"
-        if target.is_relative_to(docs):
-            found = self.folder / target.relative_to(docs)
+        if target.is_relative_to(DOCS):
+            found = self.folder / target.relative_to(DOCS)
             if found.is_dir():
                 found = found / "README.md"
         else:
@@ -84,8 +83,8 @@ class Pages:
 
     def rewrite(self, page, source):
         text = page.read_text(encoding="utf-8")
-        codes = FENCE.findall(text)
-        text = FENCE.sub("\0", text)
+        codes = CODE.findall(text)
+        text = CODE.sub("\0", text)
 
         def replaced(match):
             moved = self.moved(page, source, match[2])
@@ -126,7 +125,7 @@ def main():
     pages = Pages(folder)
     pages.write_index_of_ops()
     for page in sorted(folder.rglob("*.md")):
-        pages.rewrite(page, ROOT / "docs" / page.relative_to(folder))
+        pages.rewrite(page, DOCS / page.relative_to(folder))
     shutil.copyfile(ROOT / "README.md", folder / "index.md")
     pages.rewrite(folder / "index.md", ROOT / "README.md")
 

@@ -7,39 +7,11 @@
 namespace backplane::codegen {
 namespace {
 
-std::string parameter_type(const Arg& arg) {
-  const bool optional = arg.has(BP_ARG_OPTIONAL);
-  const auto maybe = [&](const std::string& type) { return optional ? "std::optional<" + type + ">" : type; };
-  switch (arg.type) {
-    case BP_TYPE_TENSOR:
-      return arg.has(BP_ARG_LIST) ? maybe("backplane::Tensors") : "backplane::Operand";
-    case BP_TYPE_SCALAR:
-      return arg.has(BP_ARG_LIST) ? "std::span<const double>" : "backplane::Scalar";
-    case BP_TYPE_AXIS:
-    case BP_TYPE_SIZE:
-    case BP_TYPE_INDEX:
-      if (!arg.has(BP_ARG_LIST)) return maybe("int64_t");
-      if (arg.has(BP_ARG_OPTIONAL_ELEMENTS)) return maybe("backplane::Positions");
-      [[fallthrough]];
-    case BP_TYPE_AXES:
-    case BP_TYPE_SHAPE:
-      return optional ? "backplane::OptionalInts" : "backplane::Ints";
-    case BP_TYPE_DTYPE:
-      return maybe("backplane::Dtype");
-    case BP_TYPE_DEVICE:
-      return maybe("bp_device");
-    case BP_TYPE_GENERATOR:
-      return optional ? "bp_generator_state*" : "bp_generator_state&";
-    case BP_TYPE_BOOL:
-      return maybe("bool");
-    case BP_TYPE_STR:
-      return maybe("std::string_view");
-    case BP_TYPE_GRAPH:
-      return "const backplane::GraphFunction&";
-    default:
-      return "bp_value";
-  }
-}
+constexpr CppTypes kTypes = {"backplane::Operand",   "backplane::Tensors", "backplane::Scalar",
+                             "backplane::Positions", "backplane::Ints",    "backplane::OptionalInts",
+                             "backplane::Dtype",     "bp_device"};
+
+std::string parameter_type(const Arg& arg) { return cpp_parameter_type(arg, kTypes); }
 
 class FunctionWriter {
  public:
@@ -148,6 +120,40 @@ class FunctionWriter {
 };
 
 }  // namespace
+
+std::string cpp_parameter_type(const Arg& arg, const CppTypes& types) {
+  const bool optional = arg.has(BP_ARG_OPTIONAL);
+  const auto maybe = [&](const std::string& type) { return optional ? "std::optional<" + type + ">" : type; };
+  switch (arg.type) {
+    case BP_TYPE_TENSOR:
+      return arg.has(BP_ARG_LIST) ? maybe(types.tensors) : types.operand;
+    case BP_TYPE_SCALAR:
+      return arg.has(BP_ARG_LIST) ? "std::span<const double>" : types.scalar;
+    case BP_TYPE_AXIS:
+    case BP_TYPE_SIZE:
+    case BP_TYPE_INDEX:
+      if (!arg.has(BP_ARG_LIST)) return maybe("int64_t");
+      if (arg.has(BP_ARG_OPTIONAL_ELEMENTS)) return maybe(types.positions);
+      [[fallthrough]];
+    case BP_TYPE_AXES:
+    case BP_TYPE_SHAPE:
+      return optional ? types.optional_ints : types.ints;
+    case BP_TYPE_DTYPE:
+      return maybe(types.dtype);
+    case BP_TYPE_DEVICE:
+      return maybe(types.device);
+    case BP_TYPE_GENERATOR:
+      return optional ? "bp_generator_state*" : "bp_generator_state&";
+    case BP_TYPE_BOOL:
+      return maybe("bool");
+    case BP_TYPE_STR:
+      return maybe("std::string_view");
+    case BP_TYPE_GRAPH:
+      return "const backplane::GraphFunction&";
+    default:
+      return "bp_value";
+  }
+}
 
 std::string cpp_default(const Arg& arg) {
   const Literal& value = arg.default_value;

@@ -9,37 +9,10 @@
 namespace backplane::codegen {
 namespace {
 
-std::string user_type(const Arg& arg) {
-  const bool optional = arg.has(BP_ARG_OPTIONAL);
-  const auto maybe = [&](const std::string& type) { return optional ? "std::optional<" + type + ">" : type; };
-  switch (arg.type) {
-    case BP_TYPE_TENSOR:
-      return arg.has(BP_ARG_LIST) ? maybe("TensorList") : "Operand";
-    case BP_TYPE_SCALAR:
-      return arg.has(BP_ARG_LIST) ? "std::span<const double>" : "Scalar";
-    case BP_TYPE_AXIS:
-    case BP_TYPE_SIZE:
-    case BP_TYPE_INDEX:
-      if (!arg.has(BP_ARG_LIST)) return maybe("int64_t");
-      if (arg.has(BP_ARG_OPTIONAL_ELEMENTS)) return maybe("Positions");
-      [[fallthrough]];
-    case BP_TYPE_AXES:
-    case BP_TYPE_SHAPE:
-      return optional ? "OptionalIntList" : "IntList";
-    case BP_TYPE_DTYPE:
-      return maybe("Dtype");
-    case BP_TYPE_DEVICE:
-      return maybe("Device");
-    case BP_TYPE_GENERATOR:
-      return optional ? "bp_generator_state*" : "bp_generator_state&";
-    case BP_TYPE_BOOL:
-      return maybe("bool");
-    case BP_TYPE_STR:
-      return maybe("std::string_view");
-    default:
-      return "bp_value";
-  }
-}
+constexpr CppTypes kUserTypes = {"Operand", "TensorList",      "Scalar", "Positions",
+                                 "IntList", "OptionalIntList", "Dtype",  "Device"};
+
+std::string user_type(const Arg& arg) { return cpp_parameter_type(arg, kUserTypes); }
 
 bool takes_function(const Entry& entry) {
   const auto& args = entry.signature.args;

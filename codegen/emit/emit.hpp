@@ -44,9 +44,14 @@ std::string stubs(const EmitContext& context);  // of emit_pyi; pyi.cpp
 std::string c_string(const std::string& text);       // a C string literal
 std::string python_string(const std::string& text);  // one of Python
 std::string comment(const std::string& text);        // what may stand in a comment of C or C++, on one line
-std::string cpp_default(const Arg& arg);             // a C++ expression; cpp_header.cpp
-std::string c_int(int64_t value);                    // a C expression of type int64_t
-std::string c_double(double value);                  // one with the very bits
+// What C++ calls the types of parameters.
+struct CppTypes {
+  const char *operand, *tensors, *scalar, *positions, *ints, *optional_ints, *dtype, *device;
+};
+std::string cpp_parameter_type(const Arg& arg, const CppTypes& types);  // cpp_header.cpp
+std::string cpp_default(const Arg& arg);                                // a C++ expression; cpp_header.cpp
+std::string c_int(int64_t value);                                       // a C expression of type int64_t
+std::string c_double(double value);                                     // one with the very bits
 std::string file_banner(const char* comment_open, const std::string& what, const EmitContext& context,
                         const char* comment_close);
 

@@ -180,13 +180,14 @@ bool is_handed_on(const Call& call, const TensorImpl& result) {
   return found;
 }
 
+void replace(bp_tensor*& held, Tensor by) { release(impl(std::exchange(held, by.detach_handle()))); }
+
 // A formula may hand on an argument, a view of one, or what is another result already. As the result of an op that is
 // no view it would be written to, and given a history, as a tensor of its own.
 void make_own(const Call& call, bp_tensor*& result) {
   if (!result || !is_handed_on(call, *impl(result))) [[likely]]
     return;
-  bp_tensor* copy = roles::copy(impl(result), call.mask).detach_handle();
-  release(impl(std::exchange(result, copy)));
+  replace(result, roles::copy(impl(result), call.mask));
 }
 
 void make_own(const Call& call, bp_value& result) {
@@ -208,18 +209,9 @@ bool expands_to(const TensorImpl& t, const ShapeResult& shape) {
   return differs && missing >= 0;
 }
 
-void replace_result(bp_value& result, Tensor by) { release(impl(std::exchange(result.u.t, by.detach_handle()))); }
-
 // Of several results: one that lies in the memory of an output that another result is written to is copied first, and
 // one of an elementwise op that some arguments alone give gets the shape of all.
 void set_apart(const Call& call, bp_value* results) {
-  const auto is_over_another_output = [&](const TensorImpl& result, int32_t own) {
-    for (int32_t j = 0; j < call.n_outs; ++j)
-      if (j != own && (call.outs[j].flags & BP_VALUE_GIVEN) && result.storage &&
-          impl(call.outs[j].u.t)->storage == result.storage)
-        return true;
-    return false;
-  };
   std::optional<ResultShapes> shapes;
   if (call.op.flags & BP_OP_ELEMENTWISE) shapes.emplace(call);
   for (int32_t i = 0; i < call.n_outs; ++i) {
@@ -228,14 +220,22 @@ void set_apart(const Call& call, bp_value* results) {
       const ShapeResult& shape = shapes->of(i);
       const Tensor whole =
           roles::expand(impl(results[i].u.t), Shape(shape.sizes, static_cast<size_t>(shape.ndim)), call.mask);
-      replace_result(results[i], roles::copy(impl(whole), call.mask));
-    } else if (is_over_another_output(*impl(results[i].u.t), i)) {
-      replace_result(results[i], roles::copy(impl(results[i].u.t), call.mask));
+      replace(results[i].u.t, roles::copy(impl(whole), call.mask));
+    } else if (lies_in_another_output(call, *impl(results[i].u.t), i)) {
+      replace(results[i].u.t, roles::copy(impl(results[i].u.t), call.mask));
     }
   }
 }
 
 }  // namespace
+
+bool lies_in_another_output(const Call& call, const TensorImpl& result, int32_t own) {
+  for (int32_t j = 0; j < call.n_outs; ++j)
+    if (j != own && (call.outs[j].flags & BP_VALUE_GIVEN) && result.storage &&
+        impl(call.outs[j].u.t)->storage == result.storage)
+      return true;
+  return false;
+}
 
 void decompose_checked(const Call& call) {
   const OpEntry& op = call.op;

@@ -130,15 +130,9 @@ void note_memory(ProfileRun& run, const Device& device, ProfileEvent& event) {
   }
 }
 
-int64_t elements_of(const TensorImpl& t) {
-  int64_t count = 1;
-  for (int32_t i = 0; i < t.dl.ndim; ++i) count *= t.dl.shape[i];
-  return count;
-}
-
 int64_t bytes_of_call(const Call& call) {
   int64_t sum = 0;
-  const auto add = [&](TensorImpl* t) { sum += elements_of(*t) * static_cast<int64_t>(kItemSize[t->dtype]); };
+  const auto add = [&](TensorImpl* t) { sum += element_count(*t) * static_cast<int64_t>(kItemSize[t->dtype]); };
   if (call.op.flags & BP_OP_VIEW) return 0;
   each_tensor(call.args, call.n_args, add);
   each_tensor(call.outs, call.n_outs, add);
@@ -153,10 +147,10 @@ int64_t flops_of_call(const Call& call) {
   if (*counts == Counts::kNothing) return 0;
   const bool reads = call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR;
   const TensorImpl* first = reads ? impl(call.args[0].u.t) : nullptr;
-  const int64_t made = elements_of(*impl(call.outs[0].u.t));
+  const int64_t made = element_count(*impl(call.outs[0].u.t));
   if (*counts == Counts::kResult) return made;
   if (!first) return -1;
-  if (*counts == Counts::kArgument) return elements_of(*first);
+  if (*counts == Counts::kArgument) return element_count(*first);
   return first->dl.ndim ? 2 * made * first->dl.shape[first->dl.ndim - 1] : -1;
 }
 

@@ -1,15 +1,11 @@
 #include "graph/dead_code.hpp"
 
-#include <string_view>
-
 #include "graph/ordered_nodes.hpp"
+#include "registry/ordered_ops.hpp"
 
 namespace backplane::core::graph {
 
-bool has_effect(const Node& node) {
-  const char* tags = node.op->record->def.tags;
-  return tags && std::string_view(tags).find("effect") != std::string_view::npos && node.n_results > 0;
-}
+bool has_effect(const Node& node) { return (node.op->flags & kHasEffect) && node.n_results > 0; }
 
 size_t remove_dead_code(Graph& graph) {
   std::vector<ValueId> given_out = graph.outputs;

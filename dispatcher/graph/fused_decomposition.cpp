@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "call/decomposition.hpp"
 #include "call/operand_checks.hpp"
 #include "call/role_calls.hpp"
 #include "graph/decompose.hpp"
@@ -199,10 +200,8 @@ bool run_fused(const Call& call, const ShapeResult& shape, Device& device, bp_dt
   std::vector<Tensor> results = executable->run(inputs);
   // The memory of one output may have been taken for the result of another.
   for (int32_t i = 0; i < call.n_outs; ++i)
-    for (int32_t j = 0; j < call.n_outs; ++j)
-      if (Tensor& result = results[static_cast<size_t>(i)];
-          j != i && (call.outs[j].flags & BP_VALUE_GIVEN) && impl(result)->storage == impl(call.outs[j].u.t)->storage)
-        result = roles::copy(impl(result), 0);
+    if (Tensor& result = results[static_cast<size_t>(i)]; lies_in_another_output(call, *impl(result), i))
+      result = roles::copy(impl(result), 0);
   for (int32_t i = 0; i < call.n_outs; ++i) {
     Tensor& result = results[static_cast<size_t>(i)];
     if (!(call.outs[i].flags & BP_VALUE_GIVEN)) {

@@ -9,4 +9,8 @@ namespace backplane::core {
 // Beside BP_OP_* and those of registry.hpp, in OpEntry::flags.
 inline constexpr uint64_t kOrdered = uint64_t{1} << 57;
 
+// Ops that are run for more than their results: tag `effect`. A graph keeps their calls, and computes none ahead of
+// time.
+inline constexpr uint64_t kHasEffect = uint64_t{1} << 56;
+
 }  // namespace backplane::core

@@ -38,25 +38,29 @@ Objects holders_among(const Objects& made, std::vector<PyObject*> held) {
 
 }  // namespace
 
-PyRef keeper_of_traced(const Objects& made, const Objects& entered, const Objects& handed,
-                       const std::vector<PyObject*>& roots) {
-  std::vector<PyObject*> left;
+std::vector<PyObject*> traced_among(const Objects& made) {
+  std::vector<PyObject*> traced;
   for (PyObject* object : made)
-    if (is_tensor(object) && is_transformed(tensor_of(object))) left.push_back(object);
-  if (left.empty() && entered.empty()) return {};
+    if (is_tensor(object) && is_transformed(tensor_of(object))) traced.push_back(object);
+  return traced;
+}
+
+PyRef keeper_of_traced(const std::vector<PyObject*>& left, const Objects& made, const Objects& entered,
+                       const Objects& handed, const std::vector<PyObject*>& roots) {
   const auto holds = [](PyObject* object, const Objects& wanted) {
-    return any_held(object, [&](PyObject* held) { return wanted.count(held) > 0; });
+    return !is_tensor(object) && any_held(object, [&](PyObject* held) { return wanted.count(held) > 0; });
   };
   const Objects own = holders_among(made, left);
   if (!left.empty())
     for (PyObject* object : handed)
-      if (!is_tensor(object) && holds(object, own)) return PyRef::borrow(object);
-  left.insert(left.end(), entered.begin(), entered.end());
-  const Objects leading = holders_among(made, std::move(left));
+      if (holds(object, own)) return PyRef::borrow(object);
+  std::vector<PyObject*> all = left;
+  all.insert(all.end(), entered.begin(), entered.end());
+  const Objects leading = holders_among(made, std::move(all));
   PyObject* found = nullptr;
   visit_contents(roots, [&](PyObject* object) {
     if (found || made.count(object) > 0 || handed.count(object) > 0) return false;
-    if (!is_tensor(object) && holds(object, leading)) found = object;
+    if (holds(object, leading)) found = object;
     return !found;
   });
   return PyRef::borrow(found);

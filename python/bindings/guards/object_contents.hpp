@@ -29,11 +29,11 @@ bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>&
 bool leads_to_number(PyObject* object);
 // The same of a tensor of a transform, which is none any more once that has ended.
 bool leads_to_traced(PyObject* object);
-// Adds the object, and what it leads to.
+// Adds the object and its contents, as `leads_to_tensor` looks at them.
 void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);
 
-// Calls visit(object) once for each of `roots` and what they lead to; below an object for which it returns false it
-// does not look.
+// Calls visit(object) once for each of `roots` and of their contents. It skips the contents of an object for which
+// `visit` returns false.
 void visit_contents(const std::vector<PyObject*>& roots, const std::function<bool(PyObject*)>& visit);
 
 // changed_contents(pairs): which of the pairs (dict or list, its copy) no longer hold the same objects under the same

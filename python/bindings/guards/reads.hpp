@@ -99,10 +99,8 @@ class Reads {
   void changes(PyObject* container, PyObject* function, PyRef arguments, PyRef keywords, const Storing& storing);
   void sets_context(PyObject* variable);
 
-  // Objects that this run made: known when it has ended.
-  using New = Objects;
   struct Closing {
-    const New& made;
+    const Objects& made;           // objects that this run made: known when it has ended
     const Objects& entered;        // inputs that more objects hold than before the run
     const Objects& handed;         // the arguments and their contents
     std::span<const Tensor> used;  // tensors that the graph holds
@@ -116,7 +114,7 @@ class Reads {
   // guarded. `unkept`: not empty, where the call may run once but its graph not be kept, and why.
   bool close(const Closing& closing, Guards* guards, std::string* unkept);
   // Does each repetition of the run need a value of its own in place of this one?
-  bool is_new_value(const New& made, PyObject* value) const;
+  bool is_new_value(const Objects& made, PyObject* value) const;
   Effects& effects() { return effects_; }
   // Another tensor of the same form may not take the place of this one, whose memory the run looks at.
   void needs_same(PyObject* tensor) { same_tensors_.insert(handle_of(tensor)); }
@@ -162,8 +160,8 @@ class Reads {
   bool close_memory(const Closing& closing) const;
   void store(PyObject* holder, PyRef function, PyRef arguments, std::string where, PyRef had, const Storing& storing);
   void stores_dict_entry(PyObject* dict, PyObject* key, PyObject* value, const Storing& storing);
-  bool is_made(const New& made, PyObject* object) const;
-  bool is_made(const New& made, const Place& place) const;
+  bool is_made(const Objects& made, PyObject* object) const;
+  bool is_made(const Objects& made, const Place& place) const;
   bool close_effects(const Closing& closing);
   bool close_kept(const Closing& closing);
   bool close_caches(const Closing& closing, Guards* guards) const;

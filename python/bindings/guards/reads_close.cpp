@@ -91,7 +91,7 @@ void refuse_tensor(const char* transform, const Effects::Effect& effect, bool re
 
 }  // namespace
 
-bool Reads::is_made(const New& made, PyObject* object) const {
+bool Reads::is_made(const Objects& made, PyObject* object) const {
   if (copies_.count(object) > 0) return true;  // what it holds, the arguments' guards see
   if (has_bytes(object) && !has_content(object)) return !was_there(object);
   // The collector does not know a dict of numbers and strings. One that was there was read of somewhere.
@@ -106,13 +106,13 @@ bool Reads::is_made(const New& made, PyObject* object) const {
   return made.count(object) > 0;
 }
 
-bool Reads::is_made(const New& made, const Place& place) const {
+bool Reads::is_made(const Objects& made, const Place& place) const {
   if (place.guard.owner) return is_made(made, place.guard.owner.get());
   const auto owner = owner_of_dict_.find(place.guard.holder.get());
   return is_made(made, owner == owner_of_dict_.end() ? place.guard.holder.get() : owner->second.get());
 }
 
-bool Reads::is_new_value(const New& made, PyObject* value) const {
+bool Reads::is_new_value(const Objects& made, PyObject* value) const {
   if (is_tensor(value)) return tensors_.count(value) == 0;
   if (PyType_Check(value)) return made.count(value) > 0;
   if (is_plain_value(value) || PyModule_Check(value) || is_of_this_package(Py_TYPE(value))) return false;
@@ -223,13 +223,15 @@ bool Reads::close_effects(const Closing& closing) {
   return false;
 }
 
-// Tensors of the trace that code kept which is not seen, as C code does. What was read is to be as it was.
+// Refuses tensors of the trace that C code kept, which no instruction shows. Containers that the run read get back what
+// they held.
 bool Reads::close_kept(const Closing& closing) {
   if (closing.has_unguarded) return true;
+  const std::vector<PyObject*> left = traced_among(closing.made);
+  if (left.empty() && closing.entered.empty()) return true;
   std::vector<PyObject*> roots;
-  for (const auto& [object, named] : names_)
-    if (closing.handed.count(object) == 0) roots.push_back(object);
-  const PyRef keeper = keeper_of_traced(closing.made, closing.entered, closing.handed, roots);
+  for (const auto& [object, named] : names_) roots.push_back(object);
+  const PyRef keeper = keeper_of_traced(left, closing.made, closing.entered, closing.handed, roots);
   if (!keeper) return true;
   for (const Place& place : places_) {
     const Guard& guard = place.guard;
@@ -241,8 +243,7 @@ bool Reads::close_kept(const Closing& closing) {
   }
   raise(BP_ERROR_VALUE,
         "%s: the function leaves a tensor of the trace in %s, where it has no value once the trace has ended. Fix: "
-        "return "
-        "the tensor, and keep what the call gives",
+        "return the tensor, and keep what the call gives",
         closing.transform, path_of(keeper.get()).c_str());
   return false;
 }

@@ -119,8 +119,9 @@ void Recorder::stop() {
 bool Recorder::is_made_now(PyObject* object) { return before_.count(object) == 0 && young_objects().count(object) > 0; }
 
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
-  stand_ins_.push_back({PyRef::borrow(traced), PyRef::borrow(original), leaf, 0});
-  stand_ins_.back().count_before = Py_REFCNT(traced);
+  PyRef held = PyRef::borrow(traced);
+  const Py_ssize_t count = Py_REFCNT(traced);
+  stand_ins_.push_back({std::move(held), PyRef::borrow(original), leaf, count});
 }
 
 void Recorder::hands_over(PyObject* argument, const std::string& path) {

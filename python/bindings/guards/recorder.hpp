@@ -111,7 +111,7 @@ class Recorder {
   std::set<std::pair<PyObject*, PyTypeObject*>> entered_;  // functions, by the class of their first argument
   std::vector<StandIn> stand_ins_;
   std::vector<Guards::Distinct> distinct_;
-  Reads::New before_, made_, handed_;
+  Objects before_, made_, handed_;
   bool has_paused_ = false;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
