@@ -5,7 +5,7 @@
 #include "call/operand_checks.hpp"
 #include "call/role_calls.hpp"
 #include "memory/history.hpp"
-#include "memory/overlap.hpp"
+#include "memory/shared_bytes.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {
@@ -19,11 +19,6 @@ bool is_followed(const bp_value* args, int32_t n_args) {
     followed = followed || t->wrapper || (!thread_state.grad_disabled && (keys_now(t) & kTapeKey));
   });
   return followed;
-}
-
-bool share_elements(const TensorImpl& a, const TensorImpl& b) {
-  if (&a == &b) return true;
-  return a.storage && a.storage == b.storage && overlap(a, b) != Overlap::kNo;
 }
 
 void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs) {
@@ -42,8 +37,8 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
     outs[i] = args[k];
     outs[i].flags = BP_VALUE_GIVEN;
     for (size_t j = 0; j < i; ++j)
-      BP_CHECK(!share_elements(*impl(outs[i].u.t), *impl(outs[j].u.t)), VALUE, record.name, ": arguments '",
-               record.results[j].name, "' and '", name,
+      BP_CHECK(outs[i].u.t != outs[j].u.t && !may_share_bytes(*impl(outs[i].u.t), *impl(outs[j].u.t)), VALUE,
+               record.name, ": arguments '", record.results[j].name, "' and '", name,
                "' are both changed in place and share elements. Fix: give a copy of one of them");
   }
 }

@@ -6,7 +6,7 @@
 #include "backplane/autograd.hpp"
 #include "backplane/operand.hpp"
 #include "call/role_calls.hpp"
-#include "memory/overlap.hpp"
+#include "memory/shared_bytes.hpp"
 #include "registry/tagged_op.hpp"
 #include "tape/node.hpp"
 
@@ -80,20 +80,10 @@ struct Place {
   const Tensor* tensor;
 };
 
-bool is_external(const bp_storage* s) { return s && s->owner == bp_storage::Owner::kExternal; }
-
-// Of several storages, over another library's memory.
-bool share_bytes(const bp_storage* a, const bp_storage* b) {
-  if (a->device != b->device || !(is_external(a) || is_external(b))) return false;
-  const auto begin = [](const bp_storage* s) { return reinterpret_cast<uintptr_t>(s->data); };
-  return begin(a) < begin(b) + b->size && begin(b) < begin(a) + a->size;
-}
-
 bool share(const Place& a, const Place& b) {
   const TensorImpl *s = impl(*a.tensor), *t = impl(*b.tensor);
   if (s->wrapper || t->wrapper) return a.memory == b.memory;
-  if (!s->storage || !t->storage) return false;
-  return s->storage == t->storage ? overlap(*s, *t) != Overlap::kNo : share_bytes(s->storage, t->storage);
+  return may_share_bytes(*s, *t);
 }
 
 }  // namespace

@@ -198,45 +198,26 @@ def layouts(subject):
         compare(subject.call(subject.with_tensors(change)), expected, f"{variant} arguments")
 
 
-def _several_in_place(subject, expected):
-    """Each result is written into the argument of its name, which is returned."""
-    names = [result["name"] for result in subject.facts["results"]]
-    targets = [subject.arguments.get(name) for name in names]
-    if any(not isinstance(t, _core.Tensor) or (t.dtype, t.shape) != (e.dtype, e.shape) for t, e in zip(targets, expected)):
-        raise NotStated("the results do not fit into the arguments of their names for this sample")
-    function = _core.Op(subject.name, subject.function.__name__ + "_", inplace=True)
-    arguments = subject.with_tensors(lambda t: tensor(array(t), t))
-    before = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name not in names]
-    returned = subject.call(arguments, function)
-    if any(found is not arguments[name] for name, found in zip(names, returned)):
-        raise Failure(f"the in-place variant returned other tensors than {names}")
-    compare(list(returned), expected, "in-place variant")
-    after = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name not in names]
-    for (name, old), (_, now) in zip(before, after):
-        if not np.array_equal(old, now, equal_nan=now.dtype.kind in "fc"):
-            raise Failure(f"the in-place variant changed '{name}' too: found {show(now)}, expected {show(old)}")
-
-
 def in_place(subject):
     if not subject.facts["flags"] & _INPLACE:
         raise NotStated("no in-place variant is declared")
     expected = subject.call()
-    if len(expected) > 1:
-        return _several_in_place(subject, expected)
-    first = subject.facts["args"][0]["name"]
-    target = subject.arguments.get(first)
-    if not isinstance(target, _core.Tensor) or (target.dtype, target.shape) != (expected[0].dtype, expected[0].shape):
-        raise NotStated(f"the result does not fit into '{first}' for this sample")
+    # Several results go to the arguments of their names, one to the first argument.
+    names = [result["name"] for result in subject.facts["results"]] if len(expected) > 1 else [subject.facts["args"][0]["name"]]
+    targets = {name: subject.arguments.get(name) for name in names}
+    for (name, target), result in zip(targets.items(), expected):
+        if not isinstance(target, _core.Tensor) or (target.dtype, target.shape) != (result.dtype, result.shape):
+            raise NotStated(f"the result does not fit into '{name}' for this sample")
     function = _core.Op(subject.name, subject.function.__name__ + "_", inplace=True)
     for variant, place in (("", lambda t: tensor(array(t), t)), ("strided ", _strided)):
         arguments = subject.with_tensors(lambda t: tensor(array(t), t))
-        arguments[first] = place(target)
-        before = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]
-        returned = subject.call(arguments, function)[0]
-        if returned is not arguments[first]:
-            raise Failure(f"the in-place variant returned another tensor than '{first}'")
-        compare([arguments[first]], expected, f"{variant}in-place variant")
-        after = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name != first]
+        arguments.update({name: place(target) for name, target in targets.items()})
+        before = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name not in names]
+        for name, returned in zip(names, subject.call(arguments, function)):
+            if returned is not arguments[name]:
+                raise Failure(f"the in-place variant returned another tensor than '{name}'")
+        compare([arguments[name] for name in names], expected, f"{variant}in-place variant")
+        after = [(name, array(t)) for name, _, t in subject.tensors(arguments) if name not in names]
         for (name, old), (_, now) in zip(before, after):
             if not np.array_equal(old, now, equal_nan=now.dtype.kind in "fc"):
                 raise Failure(f"the in-place variant changed '{name}' too: found {show(now)}, expected {show(old)}")

@@ -223,7 +223,9 @@ def test_wrong_definitions_of_changes_are_refused():
 def test_what_cannot_be_changed_is_refused_before_anything_is_written(entries):
     p, grad, m, v = tensors()
     before = changed(p, m, v)
+    block = np.zeros((5, 4), "float32")
     for arguments, why in [
+        ((p, grad, bp.from_numpy(block[:3]), bp.from_numpy(block[2:])), "share elements"),
         ((p, grad, m, m), "arguments 'm' and 'v' are both changed in place and share elements"),
         ((p, grad, m[:2], m[1:]), "share elements"),
         ((p, grad, m, 1.0), "argument 'v' is changed in place, so it must be a Tensor"),
