@@ -60,7 +60,7 @@ def _elementwise(name: str, function: Any, args: tuple[Any, ...], more: dict[str
     places = [(args, i) for i, x in enumerate(args) if isinstance(x, (Tensor, ShardedTensor))]
     operands = [args[i] for _, i in places]
     if any(isinstance(x, (Tensor, ShardedTensor)) for x in more.values()):
-        raise _refused(name, "found a tensor among the keyword arguments, of which there is no rule")
+        raise _refused(name, "found a tensor among the keyword arguments; there is no rule for such tensors")
     ndim = max(x.ndim for x in operands)
     result: list[Any] = [None] * ndim
     for x in operands:
@@ -144,7 +144,7 @@ def _same(name: str, function: Any, args: tuple[Any, ...], more: dict[str, Any])
     x = args[0]
     axis = more.get("axis", more.get("dim", args[1] if len(args) > 1 else -1))
     if any(isinstance(v, (Tensor, ShardedTensor)) for v in [*args[1:], *more.values()]):
-        raise _refused(name, "it takes further tensors, of which there is no rule")
+        raise _refused(name, "it takes further tensors; there is no rule for them")
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     if any(x.spec[a] is not None for a in axes):
         raise _refused(name, f"found the axis {axis}, which is divided along {next(x.spec[a] for a in axes if x.spec[a])!r}")
@@ -167,7 +167,7 @@ def apply(name: str, function: Any, args: tuple[Any, ...], more: dict[str, Any])
     if kind == "broadcast":
         return _elementwise(name, function, args, more)
     if not isinstance(args[0], (Tensor, ShardedTensor)):
-        raise _refused(name, "its first operand is no tensor")
+        raise _refused(name, "its first operand is not a tensor")
     if kind == "matmul":
         return _matmul(name, function, args, more)
     if kind == "reduce" and isinstance(args[0], ShardedTensor):

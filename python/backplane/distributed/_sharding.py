@@ -144,7 +144,7 @@ def _spec(name: str, mesh: Any, spec: Any, ndim: int) -> Spec:
 
 
 def shard(x: Any, mesh: Mesh, spec: Sequence[str | None] | str) -> ShardedTensor:
-    """A tensor that all ranks have, as one of which each keeps its part: `shard(x, mesh, ("data", None))` divides axis 0.
+    """Divides a tensor that all ranks have; each rank keeps its part: `shard(x, mesh, ("data", None))` divides axis 0.
 
     spec: per dimension the name of a mesh axis, or None; what is left out is None. Errors: ShapeError where the ranks along an axis do
     not divide a dimension; ArgumentValueError for a name that the mesh does not have, or that occurs twice.

@@ -92,7 +92,7 @@ class EMA:
         """Errors: ArgumentValueError where the number or a shape of the averages differs."""
         found = state_dict["average"]
         if [tuple(x.shape) for x in found] != [tuple(x.shape) for x in self.average]:
-            raise bp.ArgumentValueError("EMA.load_state_dict: argument state_dict: found averages of other shapes, expected those of the parameters")
+            raise bp.ArgumentValueError("EMA.load_state_dict: argument state_dict: found averages of other shapes, expected the shapes of the parameters")
         with bp.no_grad():
             for mean, value in zip(self.average, found):
                 mean[...] = value

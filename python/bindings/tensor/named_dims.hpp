@@ -1,4 +1,4 @@
-// Operands with named dimensions (backplane._dims). They are no tensors: calls of ops, x[index] and asarray hand them
+// Operands with named dimensions (backplane._dims). They are not tensors: calls of ops, x[index] and asarray hand them
 // to the package's functions. Until the package has set these, no call looks for such operands.
 //
 // All functions need the interpreter lock.

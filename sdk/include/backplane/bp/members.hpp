@@ -1,4 +1,4 @@
-// The definitions of Tensor's members, beside those of the ops (bp/ops.hpp) and of indexing (bp/indexing.hpp).
+// The definitions of Tensor's members. The ops are defined in bp/ops.hpp, indexing in bp/indexing.hpp.
 #pragma once
 
 #include <algorithm>

@@ -42,7 +42,7 @@ template <std::same_as<std::map<std::string, Tensor>> M>
 void save(const M& tensors, const std::string& path) {
   save(StateDict(tensors.begin(), tensors.end()), path);
 }
-// One tensor has the name "tensor"; those of a list have their positions as names.
+// A single tensor gets the name "tensor"; the tensors of a list get their positions as names.
 inline void save(const Tensor& tensor, const std::string& path) { save(StateDict{{"tensor", tensor}}, path); }
 template <std::same_as<std::vector<Tensor>> V>
 void save(const V& tensors, const std::string& path) {
@@ -50,7 +50,7 @@ void save(const V& tensors, const std::string& path) {
   for (size_t i = 0; i < tensors.size(); ++i) named.emplace_back(std::to_string(i), tensors[i]);
   save(named, path);
 }
-// What has a state_dict(): a module, an optimiser.
+// An object with a state_dict(): a module or an optimiser.
 template <class T>
 requires requires(const T& x) {
   { x.state_dict() } -> std::convertible_to<StateDict>;

@@ -24,7 +24,7 @@ class Tensor : public TensorMethods {
   operator Operand() const noexcept { return Operand(plain_); }
   const backplane::Tensor& plain() const noexcept { return plain_; }
 
-  // ---- what it is
+  // ---- properties
   bool defined() const noexcept { return static_cast<bool>(plain_); }
   int64_t dim() const { return plain_.ndim(); }
   int64_t ndim() const { return plain_.ndim(); }

@@ -27,7 +27,7 @@ using backplane::Randomness;
 using backplane::Scalar;
 using Generator = bp_generator_state;
 
-// A dtype: one of the constants below. No other number.
+// A dtype: one of the constants below.
 struct Dtype {
   bp_dtype dtype;
   template <std::same_as<bp_dtype> T>

@@ -1,6 +1,6 @@
-// nn::Module: what has parameters, buffers and submodules, by name; and ModuleHolder, the shared handle of one.
+// nn::Module holds parameters, buffers and submodules by name. ModuleHolder is the shared handle of a module.
 //
-// Names of a state_dict are PyTorch's ("layers.0.weight"). A module is neither copied nor moved: share it by its
+// Names of a state_dict are PyTorch's ("layers.0.weight"). A module cannot be copied or moved: share it by its
 // holder.
 #pragma once
 
@@ -114,7 +114,7 @@ class Module {
   // is changed where a name or a shape does not fit.
   void load_state_dict(const StateDict& state, bool strict = true) const;
 
-  // The name that it was made with, or that of its class without namespaces and a last "Impl".
+  // The name given at construction, or the name of its class without namespaces and without a final "Impl".
   virtual std::string name() const;
   // Of the module's line in its text: "4, 8, bias=true".
   virtual std::string extra_text() const { return ""; }
