@@ -1,6 +1,6 @@
 // A profile is a layer above all others, which the calls of a thread meet while one runs there: it notes the time, and
 // calls on below itself.
-#include "backplane/profile.hpp"
+#include "call/profile.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "backplane/device.hpp"
+#include "backplane/profile.hpp"
 #include "backplane/stream.hpp"
 #include "call/dispatch.hpp"
-#include "call/profile_steps.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "memory/stream.hpp"

@@ -4,7 +4,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
-#include "call/profile_steps.hpp"
+#include "call/profile.hpp"
 #include "graph/explain.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/kept_inputs.hpp"

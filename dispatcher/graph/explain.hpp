@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "call/profile_steps.hpp"
+#include "call/profile.hpp"
 #include "graph/plan.hpp"
 
 namespace backplane::core::graph {

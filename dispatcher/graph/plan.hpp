@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "call/profile_steps.hpp"
+#include "call/profile.hpp"
 #include "graph/interpret.hpp"
 #include "graph/region.hpp"
 #include "memory/loop.hpp"

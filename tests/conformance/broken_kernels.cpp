@@ -232,19 +232,20 @@ bp_status argument_held(const bp_frame* frame, const bp_value* args, int32_t n_a
   return right_kernel(frame, args, n_args, outs, n_outs);
 }
 
-// Computes by way of memory that all streams have in common. Whoever wrote there waits for another to do so, so that a
-// machine whose threads seldom run at a time shows it too; where nobody else comes, for five seconds of the run at
-// most.
+// Computes by way of memory that all streams have in common. At its first elements each call waits until another call
+// has written there, so that the calls of two queues that overlap at all meet, also on a machine whose threads seldom
+// run at a time.
 void atan_by_way_of_one_place(const Call& call) {
   static std::atomic<double> place;
-  static std::atomic<int> patience = 5000;
   backplane::plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(
       call.compute(), [&]<class T>() {
         call.record([loop = call.loop()] {
-          sim::map_one<T, T>(loop, [](T x) {
+          int meetings = 5;
+          sim::map_one<T, T>(loop, [&meetings](T x) {
             place = x;
-            for (int turn = 0; turn < 20 && place == x && patience > 0; ++turn, --patience)
-              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (meetings-- > 0)
+              for (int turn = 0; turn < 20 && place == x; ++turn)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
             return static_cast<T>(std::atan(static_cast<T>(place.load())));
           });
         });
