@@ -5,6 +5,7 @@
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/python_types.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
 
@@ -47,8 +48,10 @@ void restore(const Effects::Before& before) {
     case Effects::Before::kAttribute:
       if (PyType_Check(holder))
         PyType_Type.tp_setattro(holder, key, value);
-      else
+      else if (has_python_method(Py_TYPE(holder), value ? "__setattr__" : "__delattr__"))
         PyObject_GenericSetAttr(holder, key, value);
+      else
+        PyObject_SetAttr(holder, key, value);
       break;
     case Effects::Before::kEntry:
       if (value)

@@ -40,6 +40,7 @@ class Effects {
   std::vector<Effect>& all() { return effects_; }
   const std::vector<Effect>& all() const { return effects_; }
   bool stores(PyObject* object) const;
+  const std::vector<Before>& befores() const { return before_; }  // in the order of the changes
   // What is there holds again what it had. Keeps a Python error.
   void take_back();
   // The same where a tensor of the trace was stored, which has no value once that has ended.

@@ -124,14 +124,14 @@ bool is_same_dict(PyObject* a, PyObject* b) {
   return true;
 }
 
+}  // namespace
+
 bool is_same_content(PyObject* a, PyObject* b) {
   if (PyDict_Check(a) && PyDict_Check(b)) return is_same_dict(a, b);
   if (!PyList_Check(a) || !PyList_Check(b) || PyList_GET_SIZE(a) != PyList_GET_SIZE(b)) return false;
   PyObject **items = PySequence_Fast_ITEMS(a), **others = PySequence_Fast_ITEMS(b);
   return std::equal(items, items + PyList_GET_SIZE(a), others);
 }
-
-}  // namespace
 
 PyObject* changed_contents(PyObject*, PyObject* pairs) {
   if (!PyList_Check(pairs)) return raise(BP_ERROR_TYPE, "changed_contents: expected a list of pairs");

@@ -36,6 +36,9 @@ void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);
 // `visit` returns false.
 void visit_contents(const std::vector<PyObject*>& roots, const std::function<bool(PyObject*)>& visit);
 
+// Do two lists hold the same objects in the same order, or two dicts under the same keys?
+bool is_same_content(PyObject* a, PyObject* b);
+
 // changed_contents(pairs): which of the pairs (dict or list, its copy) no longer hold the same objects under the same
 // keys in the same order, by their places. Other pairs count as changed.
 PyObject* changed_contents(PyObject* module, PyObject* pairs);

@@ -168,6 +168,12 @@ class Reads {
   void close_contexts();
   void add_bases(const Closing& closing, const Place& place, Guards* guards) const;
   PyRef dict_of(PyObject* object);
+  PyRef dict_with(PyObject* object, PyObject* name);
+  // What the attribute is that stands in the object or class itself; none: there is none.
+  PyRef own_attribute(PyObject* object, PyObject* name);
+  PyObject* changed_dict(PyObject* holder, PyObject* key);
+  bool holds_again(PyObject* container, const Effects::Before& before);
+  bool left_no_trace(const Effects::Effect& effect);
   PyObject* shown_by(PyObject* object);
   // A class, or a dict of attributes, is called what the object is.
   void name_as(PyObject* part, PyObject* object);

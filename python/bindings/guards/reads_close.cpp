@@ -174,6 +174,64 @@ void Reads::close_contexts() {
   }
 }
 
+// The dict in which a change of the holder at `key` shows: itself, or that of its attributes. Borrowed; nullptr: none.
+PyObject* Reads::changed_dict(PyObject* holder, PyObject* key) {
+  if (PyDict_Check(holder)) return holder;
+  return key && PyUnicode_Check(key) && !PyType_Check(holder) ? dict_with(holder, key).get() : nullptr;
+}
+
+// Does the container hold what it did before the run? `before`: its first copy, which may have been made when
+// attributes of its owner had changed already.
+bool Reads::holds_again(PyObject* container, const Effects::Before& before) {
+  const PyRef now = has_content(container) ? copied_content(container) : PyRef{};
+  if (!now) return false;
+  const PyRef had = PyRef::steal(PyDict_Check(container) ? PyDict_New() : nullptr);
+  if (!had) return is_same_content(now.get(), before.value.get());
+  const Py_ssize_t count = PyList_GET_SIZE(before.value.get()) / 2;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyDict_SetItem(had.get(), PyList_GET_ITEM(before.value.get(), i), PyList_GET_ITEM(before.value.get(), count + i));
+  const PyRef seen = PyRef::steal(PySet_New(nullptr));
+  for (const Effects::Before* one = effects_.befores().data(); seen && one != &before; ++one) {
+    PyObject* key = one->key.get();
+    if (!key || changed_dict(one->holder.get(), key) != container || PySet_Contains(seen.get(), key) != 0) continue;
+    PySet_Add(seen.get(), key);
+    one->value ? PyDict_SetItem(had.get(), key, one->value.get()) : PyDict_DelItem(had.get(), key);
+  }
+  forget_error();
+  if (!seen || PySet_GET_SIZE(seen.get()) == 0) return is_same_content(now.get(), before.value.get());
+  PyObject *key = nullptr, *value = nullptr;
+  bool same = PyDict_GET_SIZE(had.get()) == PyDict_GET_SIZE(container);
+  for (Py_ssize_t at = 0; same && PyDict_Next(container, &at, &key, &value);)
+    same = PyDict_GetItem(had.get(), key) == value;
+  return same;
+}
+
+// Is what the effect changed again what it was before the run? Such effects need no replay, and a tensor of the trace
+// that stood there meanwhile is kept nowhere.
+bool Reads::left_no_trace(const Effects::Effect& effect) {
+  PyObject *holder = effect.holder.get(), *arguments = effect.arguments.get();
+  PyObject* key = PyTuple_GET_SIZE(arguments) > 1 ? PyTuple_GET_ITEM(arguments, 1) : nullptr;
+  PyObject* const dict = changed_dict(holder, key);
+  const Effects::Before* first = nullptr;
+  for (const Effects::Before& before : effects_.befores()) {
+    PyObject* const changed = before.holder.get();
+    if (before.of == Effects::Before::kContent && (changed == holder || changed == dict))
+      return holds_again(changed, before);
+    if (!first && changed == holder && (!before.key || before.key.get() == key)) first = &before;
+  }
+  if (!first) return false;
+  switch (first->of) {
+    case Effects::Before::kAttribute:
+      return own_attribute(holder, key).get() == first->value.get();
+    case Effects::Before::kEntry:
+      return PyDict_GetItem(holder, key) == first->value.get();
+    case Effects::Before::kCell:
+      return PyCell_GET(holder) == first->value.get();
+    default:
+      return false;  // a context variable's effects are made of what it had and has
+  }
+}
+
 bool Reads::close_effects(const Closing& closing) {
   auto& effects = effects_.all();
   for (const Effects::Effect& effect : effects) {
@@ -198,7 +256,7 @@ bool Reads::close_effects(const Closing& closing) {
   std::vector<bool> drops;
   for (const Effects::Effect& effect : effects) {
     const auto owner = owner_of_dict_.find(effect.holder.get());
-    drops.push_back(!effect.arguments || is_overwritten(effect) ||
+    drops.push_back(!effect.arguments || is_overwritten(effect) || left_no_trace(effect) ||
                     is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get()));
   }
   size_t at = 0;

@@ -27,6 +27,12 @@ PyRef attribute_setter(PyObject* object, bool sets, bool plainly) {
   return method;
 }
 
+// A property of Python, whose code is seen when it runs.
+bool has_settable_property(PyObject* object, PyObject* name) {
+  PyObject* descriptor = PyType_Check(object) ? nullptr : _PyType_Lookup(Py_TYPE(object), name);
+  return descriptor && Py_TYPE(descriptor)->tp_descr_set && is_python_descriptor(descriptor);
+}
+
 PyRef packed(PyObject* a, PyObject* b, PyObject* c) {
   return PyRef::steal(c ? PyTuple_Pack(3, a, b, c) : PyTuple_Pack(2, a, b));
 }
@@ -57,31 +63,41 @@ void Reads::store(PyObject* holder, PyRef function, PyRef arguments, std::string
                                {}});
 }
 
+// The dict of the object that the attribute of this name stands in; none: the object has it elsewhere, as in a slot.
+PyRef Reads::dict_with(PyObject* object, PyObject* name) {
+  PyObject* descriptor = _PyType_Lookup(Py_TYPE(object), name);
+  return descriptor && Py_TYPE(descriptor)->tp_descr_set ? PyRef{} : dict_of(object);
+}
+
+PyRef Reads::own_attribute(PyObject* object, PyObject* name) {
+  PyRef found;
+  if (PyType_Check(object)) {
+    found = PyRef::borrow(PyDict_GetItem(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name));
+  } else if (const PyRef dict = dict_with(object, name)) {
+    found = PyRef::borrow(PyDict_GetItem(dict.get(), name));
+  } else {
+    found = PyRef::steal(PyObject_GetAttr(object, name));
+  }
+  forget_error();
+  return found;
+}
+
 void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, const Storing& storing, bool plainly) {
   PyTypeObject* type = Py_TYPE(object);
   if (is_tensor(object) || is_of_this_package(type)) return;
   if (!plainly && has_python_method(type, value ? "__setattr__" : "__delattr__")) return;  // which is seen when it runs
-  PyRef had;
+  if (has_settable_property(object, name)) return;
+  PyRef had = own_attribute(object, name);
   if (PyType_Check(object)) {
-    had = PyRef::borrow(PyDict_GetItem(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name));
     class_stores_.try_emplace(name, PyRef::borrow(name));
+  } else if (const PyRef dict = dict_with(object, name)) {
+    Place& own = place(Guard::kAttributes, dict.get());
+    set_owner(own.guard, object);
+    is_first(own, name);
+    forget_roots(dict.get(), name);
   } else {
-    PyObject* descriptor = _PyType_Lookup(type, name);
-    const bool is_data = descriptor && Py_TYPE(descriptor)->tp_descr_set;
-    if (is_data && is_python_descriptor(descriptor)) return;
-    const PyRef dict = is_data ? PyRef{} : dict_of(object);
-    if (dict) {
-      Place& own = place(Guard::kAttributes, dict.get());
-      set_owner(own.guard, object);
-      is_first(own, name);
-      forget_roots(dict.get(), name);
-      had = PyRef::borrow(PyDict_GetItem(dict.get(), name));
-    } else {
-      is_first(place(Guard::kGeneric, object), name);
-      forget_roots(object, name);
-      had = PyRef::steal(PyObject_GetAttr(object, name));
-    }
-    forget_error();
+    is_first(place(Guard::kGeneric, object), name);
+    forget_roots(object, name);
   }
   effects_.add(Before{PyRef::borrow(object), PyRef::borrow(name), had, Before::kAttribute});
   const std::string where = path_of(object) + "." + spelled(name, PyObject_Str);

@@ -38,6 +38,8 @@ struct PullbackParts {
 struct PullbackObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PullbackParts parts;
+  PyObject*
+      traced;  // a result that belongs to a transform which runs, or nullptr: the parts hold tensors of it as well
 };
 
 PullbackParts& parts_of(PyObject* self) { return reinterpret_cast<PullbackObject*>(self)->parts; }
@@ -114,10 +116,19 @@ PyObject* pullback_vectorcall(PyObject* self, PyObject* const* args, size_t flag
   return guarded([&] { return pull_back(parts_of(self), args[0]); });
 }
 
+// What keeps the pullback keeps tensors of the transform: traces look for these as the garbage collector does.
+int pullback_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<PullbackObject*>(self)->traced);
+  return 0;
+}
+
 void pullback_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(reinterpret_cast<PullbackObject*>(self)->traced);
   parts_of(self).~PullbackParts();
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
 }
 
@@ -130,19 +141,23 @@ PyMemberDef pullback_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PullbackObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot pullback_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(pullback_dealloc)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(pullback_traverse)},
                                 {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                 {Py_tp_repr, reinterpret_cast<void*>(pullback_repr)},
                                 {Py_tp_members, pullback_members},
                                 {0, nullptr}};
-PyType_Spec pullback_spec = {"backplane.Pullback", sizeof(PullbackObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             pullback_slots};
+PyType_Spec pullback_spec = {
+    "backplane.Pullback", sizeof(PullbackObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    pullback_slots};
 
-PyObject* wrap_pullback(PullbackParts&& parts) {
-  auto* self = PyObject_New(PullbackObject, g_pullback_type);
+PyObject* wrap_pullback(PullbackParts&& parts, PyRef traced) {
+  auto* self = PyObject_GC_New(PullbackObject, g_pullback_type);
   if (!self) return nullptr;
   self->vectorcall = pullback_vectorcall;
   new (&self->parts) PullbackParts(std::move(parts));
+  self->traced = traced.release();
+  PyObject_GC_Track(reinterpret_cast<PyObject*>(self));
   return reinterpret_cast<PyObject*>(self);
 }
 
@@ -186,10 +201,13 @@ PyObject* make_vjp(const char* name, PyObject* function, PyObject* const* primal
     const Shape shape = result.shape();
     parts.results.push_back({{shape.begin(), shape.end()}, result.dtype(), result.device(), work_of(*result.get())});
   }
+  const auto* traced = std::find_if(outputs.tensors.begin(), outputs.tensors.end(), is_transformed);
+  PyRef of_transform = PyRef::steal(traced != outputs.tensors.end() ? wrap_tensor(Tensor(*traced)) : nullptr);
+  if (traced != outputs.tensors.end() && !of_transform) return nullptr;
   PyRef value = PyRef::steal(outputs.value());
   PyRef aux = PyRef::steal(has_aux ? outputs.aux() : nullptr);
   parts.output = outputs.take_tree();
-  PyRef pullback = PyRef::steal(wrap_pullback(std::move(parts)));
+  PyRef pullback = PyRef::steal(wrap_pullback(std::move(parts), std::move(of_transform)));
   if (!value || !pullback || (has_aux && !aux)) return nullptr;
   return has_aux ? PyTuple_Pack(3, value.get(), pullback.get(), aux.get())
                  : PyTuple_Pack(2, value.get(), pullback.get());
