@@ -143,7 +143,7 @@ Errors: the errors of make_graph.)";
 constexpr Declared kCompileLogDoc = R"(compile_log() -> list[str]
 --
 
-The traces of compile, oldest first: a list of lines, each with the function's name and the guard that failed.)";
+The latest 256 lines about traces of compile, oldest first, each with the name of the function and the guard that failed.)";
 
 constexpr Declared kUnguardedDoc = R"(unguarded(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
 --
