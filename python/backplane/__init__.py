@@ -11,7 +11,11 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
-from . import _core, _forks, _form_kinds, _op_methods, _ops, _settings, _streams, _syntax, _system, _tensor, _tensor_functions, _tensor_methods
+from . import _core
+from ._runtime import _forks, _settings, _streams, _system
+from ._calls import _form_kinds, _ops, _syntax
+from ._custom_ops import _op_methods
+from ._tensors import _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -81,15 +85,15 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         complex64 as complex64,
         complex128 as complex128,
     )
-    from ._anomaly import detect_anomaly as detect_anomaly
-    from ._callbacks import pure_callback as pure_callback
-    from ._checkpoints import CheckpointManager as CheckpointManager
-    from ._choices import choice as choice, shuffle as shuffle
+    from ._transforms._anomaly import detect_anomaly as detect_anomaly
+    from ._transforms._callbacks import pure_callback as pure_callback
+    from ._files._checkpoints import CheckpointManager as CheckpointManager
+    from ._api._choices import choice as choice, shuffle as shuffle
     from ._dims import Dim as Dim, DimTensor as DimTensor, dims as dims
     from ._registry import *
     from .distributed import replicate as replicate, reshard as reshard, shard as shard
-    from ._segments import segment_softmax as segment_softmax
-    from ._slices import dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice, sliding_window_view as sliding_window_view
+    from ._api._segments import segment_softmax as segment_softmax
+    from ._api._slices import dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice, sliding_window_view as sliding_window_view
     from .nn.functional import (
         binary_cross_entropy as binary_cross_entropy,
         binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
@@ -111,7 +115,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     )
     from .optim import GradScaler as GradScaler
     from ._solvers import OptimizeResult as OptimizeResult, cg as cg, least_squares as least_squares, minimize as minimize, odeint as odeint
-    from ._summary import Summary as Summary, summary as summary
+    from ._graphs._summary import Summary as Summary, summary as summary
     from .compat.numpy import (
         apply_along_axis as apply_along_axis,
         asanyarray as asanyarray,
@@ -202,39 +206,39 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     )
     from .linalg import tensordot as tensordot
 
-from ._array_edits import *
-from ._control import *
-from ._export import *
-from ._creation_functions import *
-from ._custom import *
-from ._data_type_functions import *
-from ._einsum import *
-from ._elementwise_functions import *
-from ._grad import *
-from ._graphs import *
-from ._indexing_functions import *
-from ._inspection import __array_namespace_info__ as __array_namespace_info__
-from ._joining_functions import *
-from ._linear_algebra_functions import *
-from ._loop_functions import *
-from ._manipulation_functions import *
-from ._nan_functions import *
-from ._normalization_functions import *
-from ._numeric_functions import *
-from ._op_methods import *
-from ._opcheck_report import *
-from ._ops import ops as ops
-from ._profile import *
-from ._quantiles import *
-from ._saving import *
-from ._searching_functions import *
-from ._set_functions import *
-from ._settings import *
-from ._statistical_functions import *
-from ._streams import *
-from ._system import *
-from ._transforms import *
-from ._utility_functions import *
+from ._api._array_edits import *
+from ._transforms._control import *
+from ._graphs._export import *
+from ._api._creation_functions import *
+from ._transforms._custom import *
+from ._api._data_type_functions import *
+from ._api._einsum import *
+from ._api._elementwise_functions import *
+from ._transforms._grad import *
+from ._graphs._reports import *
+from ._api._indexing_functions import *
+from ._api._inspection import __array_namespace_info__ as __array_namespace_info__
+from ._api._joining_functions import *
+from ._api._linear_algebra_functions import *
+from ._transforms._loop_functions import *
+from ._api._manipulation_functions import *
+from ._api._nan_functions import *
+from ._api._normalization_functions import *
+from ._api._numeric_functions import *
+from ._custom_ops._op_methods import *
+from ._custom_ops._opcheck_report import *
+from ._calls._ops import ops as ops
+from ._graphs._profile import *
+from ._api._quantiles import *
+from ._files._saving import *
+from ._api._searching_functions import *
+from ._api._set_functions import *
+from ._runtime._settings import *
+from ._api._statistical_functions import *
+from ._runtime._streams import *
+from ._runtime._system import *
+from ._transforms._jacobians import *
+from ._api._utility_functions import *
 
 __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
@@ -251,16 +255,16 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"CheckpointManager": "_checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"CheckpointManager": "_files._checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 _LATER.update(dict.fromkeys(("OptimizeResult", "cg", "least_squares", "minimize", "odeint"), "_solvers"))
-_LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_slices"))
+_LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_api._slices"))
 _LATER.update(dict.fromkeys("""
 binary_cross_entropy binary_cross_entropy_with_logits cross_entropy ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss
 kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
 soft_margin_loss
 """.split(), "nn.functional"))  # which reduce, unlike the ops of these names
-_LATER.update({"GradScaler": "optim", "Summary": "_summary", "debug": "", "detect_anomaly": "_anomaly", "pure_callback": "_callbacks", "summary": "_summary"})
-_LATER.update({"choice": "_choices", "segment_softmax": "_segments", "shuffle": "_choices", "sparse": ""})
+_LATER.update({"GradScaler": "optim", "Summary": "_graphs._summary", "debug": "", "detect_anomaly": "_transforms._anomaly", "pure_callback": "_transforms._callbacks", "summary": "_graphs._summary"})
+_LATER.update({"choice": "_api._choices", "segment_softmax": "_api._segments", "shuffle": "_api._choices", "sparse": ""})
 _LATER.update(dict.fromkeys("""
 addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min
 combinations conj_physical cumulative_trapezoid diag_embed diagonal_scatter dist ger hamming_window hann_window histc
@@ -287,7 +291,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
             if _LATER[name]:
                 found = globals()[name] = getattr(found, name)
             if _LATER[name].startswith("compat."):
-                from ._borrowed_docs import documented
+                from ._calls._borrowed_docs import documented
 
                 documented(name, found)
             return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 
 from . import _core, tree
-from ._anomaly import detect_anomaly
-from ._callbacks import is_plain, operation, registered
-from ._ops import refuse_names
+from ._transforms._anomaly import detect_anomaly
+from ._transforms._callbacks import is_plain, operation, registered
+from ._calls._ops import refuse_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

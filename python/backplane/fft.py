@@ -9,9 +9,9 @@ and trim along the transformed axes and choose the op.
 from __future__ import annotations
 
 from . import _core
-from ._ops import ops, refuse_names as _refuse_names
-from ._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
-from ._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
+from ._calls._ops import ops, refuse_names as _refuse_names
+from ._api._manipulation_functions import normalized_axes as _normalized_axes, normalized_axis as _normalized_axis
+from ._calls._tensor_argument import given_tensor as _given_tensor, takes_dim as _takes_dim, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

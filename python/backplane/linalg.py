@@ -12,10 +12,10 @@ import math
 from collections import namedtuple
 
 from . import _core
-from ._ops import ops, refuse_names as _refuse_names
-from ._matrix_products import chain_product as _chain_product, of_triangle as _of_triangle
-from ._manipulation_functions import normalized_axes as _normalized_axes
-from ._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
+from ._calls._ops import ops, refuse_names as _refuse_names
+from ._api._matrix_products import chain_product as _chain_product, of_triangle as _of_triangle
+from ._api._manipulation_functions import normalized_axes as _normalized_axes
+from ._calls._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._ops import refuse_names as _refuse_names
+from ._calls._ops import refuse_names as _refuse_names
 from .compat import _numpy_random
 
 __all__ = ["Generator", "default_rng"]

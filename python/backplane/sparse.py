@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core, tree
-from ._ops import NAMESPACE, ops, refuse_names
-from ._searching_functions import nonzero
+from ._calls._ops import NAMESPACE, ops, refuse_names
+from ._api._searching_functions import nonzero
 
 __all__ = ["CSR", "coo", "csr"]
 

@@ -3,8 +3,8 @@
 functions, methods     the declaration that opens their documentation (bindings/interpreter/declared.hpp)
 attributes             the type that opens their documentation: "int: Bytes of its elements."
 what has none          a comment: "// Python: Tensor.__len__(self) -> int"
-operators              the table in backplane/_syntax.py
-what Python adds       the classes that backplane/_members.py gives to a type: for type checkers its bases
+operators              the table in backplane/_calls/_syntax.py
+what Python adds       the classes that backplane/_tensors/_members.py gives to a type: for type checkers its bases
 errors and dtypes      the tables that make them
 """
 
@@ -31,7 +31,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from . import {modules}
+{modules}
 from ._registry import TensorMethods
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -106,19 +106,22 @@ def operators(syntax):
 
 
 def stub(sources, modules):
-    """sources: texts of the extension module's sources; modules: name -> text of the package's."""
+    """sources: texts of the extension module's sources; modules: dotted name -> text of the package's."""
     types, own, bases = {}, [], {}
     names = {name.lower(): name for text in sources for name in TYPE.findall(text)}
     for text in sources:
         for owner, line in members(text, names):
             (types.setdefault(owner, []) if owner else own).append(line)
-    table = next(node for node in ast.parse(modules["_syntax"]).body if isinstance(node, ast.Assign))
+    table = next(node for node in ast.parse(modules["_calls._syntax"]).body if isinstance(node, ast.Assign))
     types["Tensor"] += operators(ast.unparse(table.value))
+    extending = []
     for module, text in modules.items():
+        folder, _, file = module.rpartition(".")
         for owner, name in GIVEN.findall(text):
-            bases.setdefault(owner, []).append(f"{module}.{name}")
+            bases.setdefault(owner, []).append(f"{file}.{name}")
+            extending.append(f"from .{folder} import {file}")
     bases["Tensor"].append("TensorMethods")
-    lines = [OPENING.format(modules=", ".join(sorted({base.split(".")[0] for of in bases.values() for base in of if "." in base})))]
+    lines = [OPENING.format(modules="\n".join(sorted(set(extending))))]
     for name, body in types.items():
         lines.append(f"class {name}" + (f"({', '.join(bases[name])})" if name in bases else "") + ":\n" + indented("\n".join(body)) + "\n")
     return "\n".join([*lines, *own]) + "\n"

@@ -16,7 +16,7 @@ def imported(modules):
     names = set()
     body = ast.parse(modules["__init__"]).body
     later = [node for branch in body if isinstance(branch, ast.If) for node in branch.body]  # what checkers alone see
-    for node in body + [node for node in later if getattr(node, "module", None) in {*modules, "nn.functional"}]:
+    for node in body + [node for node in later if getattr(node, "module", None) in modules]:
         if isinstance(node, ast.ImportFrom) and node.module:
             found = [alias.name for alias in node.names]
             names.update(assigned(modules[node.module], "__all__") if found == ["*"] else found)
@@ -29,7 +29,7 @@ def members(text, kind):
     return {node.name if isinstance(node, ast.FunctionDef) else node.targets[0].id for node in body if isinstance(node, (ast.FunctionDef, ast.Assign))}
 
 
-# What calls take beyond the entry: backplane/_other_forms.py.
+# What calls take beyond the entry: backplane/_calls/_other_forms.py.
 MORE = {
     **dict.fromkeys(("arange", "eye", "full", "linspace", "ones", "zeros"), "requires_grad: bool = False"),
     **dict.fromkeys(("full_like", "ones_like", "zeros_like"), "requires_grad: bool = False, shape: int | Sequence[int] = ..."),

@@ -161,7 +161,7 @@ def test_packages_bring_plugins_by_entry_points(tmp_path):
 
 
 def test_entry_points_are_read_as_the_packaging_guide_has_them():
-    from backplane._entry_points import entries_of
+    from backplane._runtime._entry_points import entries_of
 
     text = "[a]\nx=y\n[backplane.plugins]\n# a comment\none = first.lib\ntwo=second [extra]\n\n[b]\nz = w\n"
     assert list(entries_of(text)) == [("one", "first.lib"), ("two", "second")]

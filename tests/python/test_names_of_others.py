@@ -194,7 +194,7 @@ def test_what_is_not_had_says_what_to_write(get, words):
 @pytest.mark.parametrize("name", ["hanning", "hamming", "blackman", "bartlett", "kaiser"])
 def test_hints_of_windows_are_their_formulas(name):
     """NumPy's windows; PyTorch's are those of one more element, without the last, and functions but for kaiser's."""
-    from backplane import _hints
+    from backplane._calls import _hints
 
     hints = dict(_hints.rows(_hints._OF_PACKAGE))
     for word, m, more in ((name, 7, 0), ("hann_window" if name == "hanning" else f"{name}_window", 8, 1)):
@@ -211,7 +211,7 @@ def test_bits_of_another_dtype_are_numpys(dtype):
 
 
 def test_every_hint_is_of_a_name_that_is_not_had():
-    from backplane import _hints, _object_hints
+    from backplane._calls import _hints, _object_hints
 
     for name, hint in _hints.rows(_hints._OF_PACKAGE):
         assert hint and not hasattr(bp, name), name

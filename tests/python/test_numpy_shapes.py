@@ -234,7 +234,7 @@ def test_einsum_takes_lists_and_bools():
 def test_einsum_multiplies_the_cheapest_pair_first():
     # (200 x 2) (2 x 200) (200 x 2): from the right 1600 multiplications, from the left 160000.
     terms = [(bp.ones((200, 2)), ["a", "b"]), (bp.ones((2, 200)), ["b", "c"]), (bp.ones((200, 2)), ["c", "d"])]
-    from backplane._einsum import _cheapest
+    from backplane._api._einsum import _cheapest
 
     assert _cheapest(terms, ["a", "d"], {"a": 200, "b": 2, "c": 200, "d": 2}) == (1, 2)
 

@@ -258,7 +258,7 @@ def test_calls_that_only_one_library_has_work():
 
 def test_lists_stand_for_further_tensors_by_annotation_before_the_call():
     """What a function takes is known before it runs: it runs once, and an AttributeError of its own stays one."""
-    from backplane._tensor_argument import takes_tensor
+    from backplane._calls._tensor_argument import takes_tensor
 
     calls = []
 

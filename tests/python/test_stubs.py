@@ -6,6 +6,7 @@ C++ from the C++ sources (_core.pyi). No stub repeats a Python source, and none 
 
 import ast
 import builtins
+import importlib
 import inspect
 import pathlib
 
@@ -45,8 +46,8 @@ def imported_in(body):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
             names |= imported_in(node.body)
         elif isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] == ["*"]:
-            stub = f"{node.module}.pyi"
-            names |= names_in(body_of(stub if (PACKAGE / stub).exists() else f"{node.module}.py"))
+            module = node.module.replace(".", "/")
+            names |= names_in(body_of(f"{module}.pyi" if (PACKAGE / f"{module}.pyi").exists() else f"{module}.py"))
         elif isinstance(node, ast.ImportFrom):
             names |= {alias.name for alias in node.names if alias.asname}  # `import x as x` is public to a type checker
     return {name for name in names if not name.startswith("_")}
@@ -62,10 +63,13 @@ def test_no_stub_repeats_a_python_source():
 
 def given_to(owner):
     """(name of the class, names of its members, the class) of each that Python gives to a type: its bases in the stub."""
-    node = next(node for node in body_of("_core.pyi") if isinstance(node, ast.ClassDef) and node.name == owner)
-    for base in node.bases:
+    body = body_of("_core.pyi")
+    folders = {alias.name: node.module for node in body if isinstance(node, ast.ImportFrom) and node.level for alias in node.names}
+    for base in next(node for node in body if isinstance(node, ast.ClassDef) and node.name == owner).bases:
         if isinstance(base, ast.Attribute):
-            yield ast.unparse(base), names_in(class_in(body_of(f"{base.value.id}.py"), base.attr)), getattr(getattr(bp, base.value.id), base.attr)
+            folder, file = folders[base.value.id], base.value.id
+            module = importlib.import_module(f"backplane.{folder}.{file}")
+            yield ast.unparse(base), names_in(class_in(body_of(f"{folder}/{file}.py"), base.attr)), getattr(module, base.attr)
 
 
 def test_every_public_name_is_seen_by_a_type_checker():
@@ -98,7 +102,7 @@ def test_every_function_is_annotated(module):
     assert functions and bare == []
 
 
-# PyTorch's and NumPy's words for arguments, which calls take beside the entry's: backplane/_other_forms.py.
+# PyTorch's and NumPy's words for arguments, which calls take beside the entry's: backplane/_calls/_other_forms.py.
 SPELLINGS = {"dim", "keepdim", "dims", "shifts", "diagonal", "ddof", "unbiased", "requires_grad", "alpha", "deg", "a_min", "a_max", "rounding_mode", "order",
              "size", "where", "initial", "kind", "mode", "copy", "loc", "scale", "shape", "dim1", "dim2", "eps"}  # fmt: skip
 

@@ -42,7 +42,7 @@ def call(function, args, kwargs):
 def asarray(x, dtype, device, copy):
     """bp.asarray of an operand with named dimensions, or of a list that has some."""
     if not isinstance(x, DimTensor):
-        from .._joining_functions import stack
+        from .._api._joining_functions import stack
 
         x = call(stack, ([part if isinstance(part, (_core.Tensor, DimTensor)) else _core.asarray(part) for part in x],), {})
     if dtype is None and device is None and copy is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _core
-from .._ops import NAMESPACE, ops
+from .._calls._ops import NAMESPACE, ops
 from ._align import aligned
 from ._tensor import Dim, DimTensor, check_size, is_among, listed, made, union_of, without
 

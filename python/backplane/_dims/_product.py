@@ -6,8 +6,8 @@ import functools
 import operator
 
 from .. import _core
-from .._einsum import einsum
-from .._grad import is_grad_enabled, set_grad_enabled
+from .._api._einsum import einsum
+from .._transforms._grad import is_grad_enabled, set_grad_enabled
 from ._align import aligned
 from ._tensor import DimTensor, union_of, without
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .. import _core
-from .._ops import NAMESPACE, ops
+from .._calls._ops import NAMESPACE, ops
 from ._names import assigned_names
 
 __all__ = ["Dim", "DimTensor", "dims"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import _core
-from .._data_type_functions import result_type
-from .._hints import named_hint
-from .._ops import NAMESPACE, ops
+from .._api._data_type_functions import result_type
+from .._calls._hints import named_hint
+from .._calls._ops import NAMESPACE, ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Elementwise:
         return written(self.__name__, found, out)
 
     def __getattr__(self, name: str) -> Any:
-        from .._object_hints import of_object
+        from .._calls._object_hints import of_object
 
         if name in ("at", "reduceat", "reduce", "accumulate", "outer"):
             raise AttributeError(f"function '{self.__name__}' has no attribute '{name}'{of_object('Op', name)}")

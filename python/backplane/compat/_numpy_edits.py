@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import _core
-from .._manipulation_functions import ravel
-from .._ops import NAMESPACE, ops
-from .._searching_functions import true_places
+from .._api._manipulation_functions import ravel
+from .._calls._ops import NAMESPACE, ops
+from .._api._searching_functions import true_places
 
 op = getattr(ops, NAMESPACE)
 
@@ -87,7 +87,7 @@ def choose(a, choices, mode):
     """Of each position the element of the choice that a names there."""
     a = _core.asarray(a)
     stacked = [_core.asarray(one) for one in choices]
-    from .._manipulation_functions import broadcast_arrays
+    from .._api._manipulation_functions import broadcast_arrays
 
     a, *stacked = broadcast_arrays(a, *stacked)
     if mode == "wrap":

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 from .. import _core, linalg
-from .._creation_functions import empty_like
-from .._ops import NAMESPACE, ops
-from .._searching_functions import nonzero
-from .._statistical_functions import histogram as histogram_of
+from .._api._creation_functions import empty_like
+from .._calls._ops import NAMESPACE, ops
+from .._api._searching_functions import nonzero
+from .._api._statistical_functions import histogram as histogram_of
 from . import _numpy_random as random  # noqa: F401
 from ._calls import given
 from ._numpy_edits import *
@@ -199,7 +199,7 @@ def floats(a):
 def can_cast(from_, to, casting):
     if casting != "safe":
         raise _core.ArgumentValueError(f"can_cast: argument casting: found {casting!r}, expected 'safe'")
-    from .._data_type_functions import can_cast
+    from .._api._data_type_functions import can_cast
 
     return can_cast(from_, to)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import _core, linalg
-from .._creation_functions import vander
-from .._joining_functions import concatenate
-from .._manipulation_functions import atleast_1d
-from .._ops import NAMESPACE, ops
-from .._searching_functions import nonzero
+from .._api._creation_functions import vander
+from .._api._joining_functions import concatenate
+from .._api._manipulation_functions import atleast_1d
+from .._calls._ops import NAMESPACE, ops
+from .._api._searching_functions import nonzero
 
 op = getattr(ops, NAMESPACE)
 
@@ -33,7 +33,7 @@ def poly(seq_of_zeros):
 
 
 def _product(a, b):
-    from .._numeric_functions import convolve
+    from .._api._numeric_functions import convolve
 
     return convolve(a, b)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import _core
-from .._ops import NAMESPACE, ops
-from .._system import manual_seed
+from .._calls._ops import NAMESPACE, ops
+from .._runtime._system import manual_seed
 from ._calls import float64
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def _broadcast(size, *parameters):
     """The shape of the result: the size, or that to which the parameters broadcast."""
     if size is not None:
         return _shape(size)
-    from .._manipulation_functions import broadcast_shapes
+    from .._api._manipulation_functions import broadcast_shapes
 
     return broadcast_shapes(*(getattr(p, "shape", ()) for p in parameters))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from .. import _core, linalg
-from .._creation_functions import tri
-from .._indexing_functions import indices
-from .._joining_functions import concatenate
-from .._manipulation_functions import broadcast_arrays, normalized_axis, ravel
-from .._ops import NAMESPACE, ops
-from .._searching_functions import nonzero
-from .._set_functions import unique as unique_of
+from .._api._creation_functions import tri
+from .._api._indexing_functions import indices
+from .._api._joining_functions import concatenate
+from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ravel
+from .._calls._ops import NAMESPACE, ops
+from .._api._searching_functions import nonzero
+from .._api._set_functions import unique as unique_of
 from ._calls import float64
 
 op = getattr(ops, NAMESPACE)

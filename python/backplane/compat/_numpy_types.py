@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import _core
-from .._creation_functions import meshgrid
-from .._data_type_functions import DTYPES
-from .._joining_functions import concatenate
-from .._manipulation_functions import atleast_1d
-from .._ops import NAMESPACE, ops
+from .._api._creation_functions import meshgrid
+from .._api._data_type_functions import DTYPES
+from .._api._joining_functions import concatenate
+from .._api._manipulation_functions import atleast_1d
+from .._calls._ops import NAMESPACE, ops
 from ._calls import float64
 
 op = getattr(ops, NAMESPACE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _core
-from .._ops import NAMESPACE, ops
+from .._calls._ops import NAMESPACE, ops
 
 op = getattr(ops, NAMESPACE)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .. import _core
-from .._indexing_functions import scatter as scatter_of
-from .._manipulation_functions import normalized_axis, ravel, repeat
-from .._ops import NAMESPACE, ops
-from .._searching_functions import nonzero as positions_of, true_places
+from .._api._indexing_functions import scatter as scatter_of
+from .._api._manipulation_functions import normalized_axis, ravel, repeat
+from .._calls._ops import NAMESPACE, ops
+from .._api._searching_functions import nonzero as positions_of, true_places
 
 op = getattr(ops, NAMESPACE)
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 
 from .. import _core, linalg
-from .._dim_forms import lower_median
-from .._einsum import einsum as einsum_of
-from .._grad import gradients as gradients_of
-from .._linear_algebra_functions import norm as norm_of
-from .._manipulation_functions import broadcast_arrays, normalized_axis, ravel, swapaxes
-from .._numeric_functions import gradient as gradient_of
-from .._ops import NAMESPACE, ops
-from .._statistical_functions import histogram as histogram_of
-from .._system import devices
-from .._wraps import named_tuple
+from .._calls._dim_forms import lower_median
+from .._api._einsum import einsum as einsum_of
+from .._transforms._grad import gradients as gradients_of
+from .._api._linear_algebra_functions import norm as norm_of
+from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ravel, swapaxes
+from .._api._numeric_functions import gradient as gradient_of
+from .._calls._ops import NAMESPACE, ops
+from .._api._statistical_functions import histogram as histogram_of
+from .._runtime._system import devices
+from .._runtime._wraps import named_tuple
 from ._torch_creation import *
 from ._torch_edits import *
 
@@ -244,7 +244,7 @@ def cartesian_prod(tensors):
     tensors = tensors_of(tensors)
     if len(tensors) == 1:
         return tensors[0]
-    from .._creation_functions import meshgrid
+    from .._api._creation_functions import meshgrid
 
     return op.reshape(op.stack(meshgrid(*tensors, indexing="ij"), axis=-1), [-1, len(tensors)])
 

@@ -4,7 +4,7 @@
         …
 """
 
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._collate import *
 from ._datasets import *
 from ._distributed_sampler import *

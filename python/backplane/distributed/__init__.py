@@ -8,7 +8,7 @@
     mpirun -n 4 python PROGRAM      # or: backplane launch -n 4 PROGRAM, or srun in a Slurm job
 """
 
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._collectives import *
 from ._connection import *
 from ._data_parallel import *

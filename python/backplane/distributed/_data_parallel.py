@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import backplane as bp
 from backplane import Tensor
 
-from .. import _gradient_sync
-from .._compiled_state import _StatefulFunction
+from .._transforms import _gradient_sync
+from .._graphs._compiled_state import _StatefulFunction
 from . import _collectives
 from ._connection import timeout, world
 from ._groups import Group, chosen

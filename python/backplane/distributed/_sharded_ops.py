@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
-from .. import _other_forms
+from .._calls import _other_forms
 from ._groups import Mesh
 from ._sharding import ShardedTensor, _call, _part
 

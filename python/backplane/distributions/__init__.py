@@ -5,7 +5,7 @@
     normal.log_prob(x)
 """
 
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._continuous import *
 from ._counts import *
 from ._discrete import *

@@ -2,8 +2,8 @@
 
 import backplane as bp
 from backplane import DType, Generator, Tensor, _core
-from backplane._manipulation_functions import normalized_axis
-from backplane._tensor_argument import require_real
+from backplane._api._manipulation_functions import normalized_axis
+from backplane._calls._tensor_argument import require_real
 
 from ._arguments import either, warn
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 
 from .. import ArgumentTypeError, ArgumentValueError, BackplaneError, Tensor
-from .._tensor_argument import given_tensor, name_function, no_tensor
+from .._calls._tensor_argument import given_tensor, name_function, no_tensor
 
 _ABSENT = object()
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import backplane as bp
 from backplane import Tensor, _core
 
-from .._half_floats import rounds_once
-from .._ops import NAMESPACE, ops
+from .._calls._half_floats import rounds_once
+from .._calls._ops import NAMESPACE, ops
 from ._reduction import reduced, same_shape, stated, weighted
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import backplane as bp
 from backplane import Tensor
 
-from .._half_floats import rounds_once
+from .._calls._half_floats import rounds_once
 from ._arguments import sizes
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ import backplane as bp
 from backplane import Tensor
 
 from .. import _core
-from .._half_floats import rounds_once
-from .._ops import NAMESPACE, ops
+from .._calls._half_floats import rounds_once
+from .._calls._ops import NAMESPACE, ops
 from ._arguments import either
 from ._reduction import reduced, same_shape, stated, weighted
 

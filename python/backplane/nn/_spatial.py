@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import backplane as bp
 from backplane import Tensor
 
-from .._integer_argument import given_ints
+from .._calls._integer_argument import given_ints
 from ._arguments import sizes
 
 __all__ = ["affine_grid", "channel_shuffle", "fold", "grid_sample", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]

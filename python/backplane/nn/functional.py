@@ -11,7 +11,7 @@ functions here only bring arguments into their form. Each theme has a file of it
 import inspect
 
 from ._activation import *
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._arguments import names_tensors
 from ._attention import *
 from ._class_loss import *

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "sparse_",

@@ -6,7 +6,7 @@
 """
 
 from . import lr_scheduler as lr_scheduler
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._averages import *
 from ._functional import *
 from ._lbfgs import *

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import backplane as bp
 from backplane import Tensor
 
-from .. import _gradient_sync
+from .._transforms import _gradient_sync
 from ..nn.modules._module_tree import Base, leaf_names
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import backplane as bp
 from backplane import Tensor
 
-from .. import _gradient_sync
+from .._transforms import _gradient_sync
 from ._optimizer import Optimizer
 
 __all__ = ["LBFGS"]

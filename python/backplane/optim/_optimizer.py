@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import backplane as bp
 from backplane import Tensor
 
-from .. import _gradient_sync
+from .._transforms import _gradient_sync
 from ..nn.modules._module_tree import Base
 from ..nn._parameter import latest
 from . import _optimizer_state

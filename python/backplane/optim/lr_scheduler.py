@@ -3,7 +3,7 @@
     scheduler = bp.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
 """
 
-from .._ops import refuse_names as _refuse_names
+from .._calls._ops import refuse_names as _refuse_names
 from ._schedule_cycles import *
 from ._schedules import *
 

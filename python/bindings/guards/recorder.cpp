@@ -172,7 +172,7 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
     at->second.is_package = is_package_file(file) && !is_stateful_file(file);
     at->second.is_watched = !at->second.is_package && !at->second.is_opaque;
     if (!at->second.is_opaque && frame_stack_wants_depth()) {
-      const PyRef module = imported_module("backplane._stack_depths");
+      const PyRef module = imported_module("backplane._graphs._stack_depths");
       at->second.depths =
           PyRef::steal(module ? PyObject_CallMethod(module.get(), "stack_depths", "O", code.get()) : nullptr);
       forget_error();

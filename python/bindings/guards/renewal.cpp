@@ -66,9 +66,9 @@ class Reached {
   std::unordered_set<PyObject*> seen_;
 };
 
-// [values, functions] anew, by backplane._renewal. Empty: a Python error.
+// [values, functions] anew, by backplane._graphs._renewal. Empty: a Python error.
 PyRef copied(PyObject* values, PyObject* shared, PyObject* functions) {
-  const PyRef module = imported_module("backplane._renewal");
+  const PyRef module = imported_module("backplane._graphs._renewal");
   return PyRef::steal(module ? PyObject_CallMethod(module.get(), "renewed", "OOO", values, shared, functions)
                              : nullptr);
 }

@@ -1,4 +1,4 @@
-// From what the package says of a custom op (backplane/_custom_op.py) to its record, and its registration.
+// From what the package says of a custom op (backplane/_custom_ops/_custom_op.py) to its record, and its registration.
 #include "bindings/ops/custom_op.hpp"
 
 #include <pybind11/stl.h>

@@ -69,7 +69,7 @@ bp_status infer_python_shape(const bp_frame* frame, const bp_value* args, int32_
 bp_status infer_python_dtype(const bp_frame* frame, const bp_value* args, int32_t n_args, int32_t result,
                              bp_dtype* dtype);
 
-// The class _core.CustomOp, on which backplane/_custom_op.py stands.
+// The class _core.CustomOp, on which backplane/_custom_ops/_custom_op.py stands.
 void bind_custom_op(pybind11::module_& module);
 
 }  // namespace backplane::python

@@ -328,7 +328,7 @@ PyObject* op_get_parameters(PyObject* self, void*) { return op_parameters(*signa
 
 // Built on demand: importing inspect costs more than the rest of the package.
 PyObject* op_get_signature(PyObject* self, void*) {
-  PyRef module = imported_module("backplane._signature");
+  PyRef module = imported_module("backplane._calls._signature");
   return module ? PyObject_CallMethod(module.get(), "signature_of", "O", self) : nullptr;
 }
 

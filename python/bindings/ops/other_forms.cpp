@@ -43,11 +43,11 @@ class Forms {
   std::map<std::pair<std::string, std::string>, PyObject*> by_name_;
 };
 Forms& dim_forms() {
-  static auto* forms = new Forms("backplane._dim_forms");
+  static auto* forms = new Forms("backplane._calls._dim_forms");
   return *forms;
 }
 Forms& other_forms() {
-  static auto* forms = new Forms("backplane._other_forms");
+  static auto* forms = new Forms("backplane._calls._other_forms");
   return *forms;
 }
 

@@ -1,7 +1,8 @@
 // The forms of ops in Python: what answers a call that an entry does not take as it is, chosen before the op runs.
 //
-// The package sets them: backplane._dim_forms and backplane._other_forms, which are imported when a form is first
-// looked for, and backplane._form_kinds. Needs the interpreter lock; the functions live as long as the process.
+// The package sets them: backplane._calls._dim_forms and backplane._calls._other_forms, which are imported when a form
+// is first looked for, and backplane._calls._form_kinds. Needs the interpreter lock; the functions live as long as the
+// process.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Streams, events, recordings, profiles, pinned memory and features of devices, as backplane/_streams.py, _profile.py
-// and _system.py wrap them.
+// Streams, events, recordings, profiles, pinned memory and features of devices, as backplane/_runtime/_streams.py,
+// _profile.py and _system.py wrap them.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -314,7 +314,7 @@ PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept {
     numbers.of_tensors = reading.tensors;
     numbers.fresh = true;
     if (reading.tensors) {
-      PyRef module = imported_module("backplane._nested");
+      PyRef module = imported_module("backplane._tensors._nested");
       PyRef shape = PyRef::steal(shape_tuple(reading.shape.data(), static_cast<int32_t>(reading.shape.size())));
       return module && shape ? PyObject_CallMethod(module.get(), "stacked", "OO", object, shape.get()) : nullptr;
     }

@@ -48,7 +48,8 @@ OpHandle require_op(Slot slot) noexcept {
   const OpHandle op = op_of(slot);
   if (op == BP_NO_OP) {
     raise(BP_ERROR_NOT_IMPLEMENTED,
-          "%s: no op is registered for this syntax; backplane/_syntax.py says which one is expected", slot_name(slot));
+          "%s: no op is registered for this syntax; backplane/_calls/_syntax.py says which one is expected",
+          slot_name(slot));
   }
   return op;
 }

@@ -1,5 +1,6 @@
 // The ops that Python's syntax needs: which op serves `+`, `@`, `x[i]`, `x[i] = v`. The binding of a slot to an op is
-// data in the package (backplane/_syntax.py), handed over once at import; handles are then read from a plain array.
+// data in the package (backplane/_calls/_syntax.py), handed over once at import; handles are then read from a plain
+// array.
 //
 // Written under the interpreter lock at import and only read afterwards.
 #pragma once

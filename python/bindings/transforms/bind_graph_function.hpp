@@ -1,4 +1,5 @@
-// Binds ops that take a function: checkpoint and custom_function, over flat lists of tensors (backplane/_custom.py).
+// Binds ops that take a function: checkpoint and custom_function, over flat lists of tensors
+// (backplane/_transforms/_custom.py).
 #pragma once
 
 #include <pybind11/pybind11.h>

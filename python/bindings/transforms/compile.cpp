@@ -287,7 +287,8 @@ static PyObject* compile_with(PyObject* module, PyObject* options) {
   return args ? PyObject_Call(partial.get(), args.get(), options) : nullptr;
 }
 
-// With state=, inputs= or outputs=, Python keeps the state's tensors in place (python/backplane/_compiled_state.py).
+// With state=, inputs= or outputs=, Python keeps the state's tensors in place
+// (python/backplane/_graphs/_compiled_state.py).
 static bool names_state(PyObject* kwargs) {
   for (const char* word : {"state", "inputs", "outputs"})
     if (kwargs && PyDict_GetItemString(kwargs, word)) return true;
@@ -295,7 +296,7 @@ static bool names_state(PyObject* kwargs) {
 }
 
 static PyObject* compile_with_state(PyObject* args, PyObject* kwargs) {
-  const PyRef home = imported_module("backplane._compiled_state");
+  const PyRef home = imported_module("backplane._graphs._compiled_state");
   const PyRef function = PyRef::steal(home ? PyObject_GetAttrString(home.get(), "compile_with_state") : nullptr);
   return function ? PyObject_Call(function.get(), args, kwargs) : nullptr;
 }

@@ -1,4 +1,5 @@
-// Control flow from Python: bodies are traced, and the op is called with their graphs (backplane/_control.py).
+// Control flow from Python: bodies are traced, and the op is called with their graphs
+// (backplane/_transforms/_control.py).
 #include <pybind11/stl.h>
 
 #include "backplane/graph.hpp"

@@ -8,8 +8,8 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
-from ... import _gradient_sync
-from ..._ops import refuse_names as _refuse_names
+from ..._transforms import _gradient_sync
+from ..._calls._ops import refuse_names as _refuse_names
 from . import rnn as rnn
 from ..modules._weight_norm import remove_weight_norm, weight_norm
 

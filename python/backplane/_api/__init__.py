@@ -1,0 +1,1 @@
+"""Functions of tensors, by the chapters of the array API standard."""

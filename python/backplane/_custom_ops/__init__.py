@@ -1,0 +1,1 @@
+"""Ops defined in Python, and opcheck, which tests ops."""

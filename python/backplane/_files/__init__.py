@@ -1,0 +1,1 @@
+"""Saving and loading: the file formats, shards and checkpoints."""

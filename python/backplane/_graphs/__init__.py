@@ -1,0 +1,1 @@
+"""Compiled functions and graphs: their state, reports, profiles and export."""

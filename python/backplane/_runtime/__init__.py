@@ -1,0 +1,1 @@
+"""Devices, streams, settings, plugins and processes."""

@@ -1,0 +1,36 @@
+"""Nested sequences that hold tensors without dimensions among their numbers: one tensor of them, which keeps their history.
+
+`asarray` and assignments call this with a sequence whose shape they have checked.
+"""
+
+from .. import _core
+from .._api._data_type_functions import result_type
+from .._calls._ops import NAMESPACE, ops
+
+op = getattr(ops, NAMESPACE)
+
+
+def stacked(nested, shape):
+    """The elements in the common dtype of tensors and arrays, numbers weakly, on the tensors' device."""
+    elements = [nested]
+    for _ in shape:
+        elements = [element for part in elements for element in part]
+    device = next(element.device for element in elements if isinstance(element, _core.Tensor))
+    elements = [_core.asarray(element, device=device) if _is_array(element) else element for element in elements]
+    dtype = result_type(*(_plain(element) for element in elements))
+    return op.reshape(op.stack([_element(element, dtype, device) for element in elements]), shape)
+
+
+def _is_array(element):
+    return hasattr(element, "__dlpack__") and not isinstance(element, _core.Tensor)  # NumPy's numbers have it not
+
+
+def _plain(element):
+    """Other libraries' numbers as Python's."""
+    return element.item() if hasattr(element, "item") and not isinstance(element, _core.Tensor) else element
+
+
+def _element(element, dtype, device):
+    if isinstance(element, _core.Tensor):
+        return element if element.dtype == dtype else op.cast(element, dtype)
+    return op.full((), _plain(element), dtype=dtype, device=device)

@@ -1,0 +1,1 @@
+"""Derivatives, control flow, functions with their own rules, and callbacks."""
