@@ -11,11 +11,13 @@ Functions have their array API names and come from the registry; `bp.explain('ad
 resolved. Plugins are found beside the library and opened when a device or an op of theirs is first used.
 """
 
+import sys as _sys
+
 from . import _core
 from ._runtime import _forks, _settings, _streams, _system
 from ._calls import _form_kinds, _ops, _syntax
 from ._custom_ops import _op_methods
-from ._tensors import _tensor, _tensor_functions, _tensor_methods
+from ._tensors import _namespace, _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,
@@ -209,6 +211,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
 from ._api._array_edits import *
 from ._transforms._control import *
 from ._graphs._export import *
+from ._api._casts import *
 from ._api._creation_functions import *
 from ._transforms._custom import *
 from ._api._data_type_functions import *
@@ -225,6 +228,7 @@ from ._api._manipulation_functions import *
 from ._api._nan_functions import *
 from ._api._normalization_functions import *
 from ._api._numeric_functions import *
+from ._api._padding import *
 from ._custom_ops._op_methods import *
 from ._custom_ops._opcheck_report import *
 from ._calls._ops import ops as ops
@@ -244,6 +248,7 @@ __version__ = _core.__version__
 __array_api_version__ = _tensor.API_VERSIONS[-1]
 device = Device
 
+_namespace.package = _sys.modules[__name__]
 _core.set_package_folder(__file__.rpartition("/")[0])
 _syntax.bind(_core.bind_slot)
 _rows = _core.ops()

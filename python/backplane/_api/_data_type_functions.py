@@ -7,7 +7,6 @@ import math
 from .. import _core
 from .._core import DType
 from .._tensors._members import extend
-from .._tensors._tensor import cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DTYPES",
-    "astype",
     "can_cast",
     "double",
     "e",
@@ -198,21 +196,6 @@ class iinfo:
 
     def __repr__(self):
         return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
-
-
-def _given(function, name, value):
-    from .._calls._tensor_argument import given_tensor  # which imports this file
-
-    return given_tensor(function, name, value)
-
-
-def astype(x: Tensor, dtype: DType, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
-    """x in another dtype, and on another device where one is named; x itself where nothing changes and copy is False."""
-    if not isinstance(x, _core.Tensor):
-        x = _given("astype", "x", x)
-    if device is None and x.dtype is not dtype and type(dtype) is DType:
-        return cast(x, dtype)
-    return x.astype(dtype, copy=copy, device=device)
 
 
 class DTypeMembers:

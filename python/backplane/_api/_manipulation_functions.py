@@ -5,12 +5,11 @@ from __future__ import annotations
 from .. import _core
 from .._calls._integer_argument import given_ints
 from .._calls._ops import NAMESPACE, ops
-from ._padding import by_axis, counts_around, padded
 from .._calls._tensor_argument import given_tensor, takes_dim, takes_tensor, takes_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from .._core import Operand, Tensor
@@ -30,7 +29,6 @@ __all__ = [
     "expand",
     "flatten",
     "narrow",
-    "pad",
     "ravel",
     "repeat",
     "repeat_interleave",
@@ -44,8 +42,6 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
-
-# NumPy's names of the padding modes, and the op's names.
 
 
 def broadcast_shapes(*shapes: int | Sequence[int | None]) -> tuple[int | None, ...]:
@@ -371,22 +367,3 @@ def diag(x: Tensor, k: int = 0) -> Tensor:
 def diagflat(x: Tensor, k: int = 0) -> Tensor:
     """The matrix that has x's elements, in row-major order, as its k-th diagonal, 0 elsewhere."""
     return diag(ravel(x), k)
-
-
-@takes_tensor
-def pad(
-    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str | Callable[..., Any] = "constant", *,
-    constant_values: float | Sequence[float | Sequence[float]] = 0, end_values: float | Sequence[float | Sequence[float]] = 0,
-    stat_length: int | Sequence[int | Sequence[int]] | None = None, reflect_type: str = "even", **options: Any
-) -> Tensor:
-    """x with elements added around it: pad_width is one count, a pair (before, after), such a pair for each axis, or counts or pairs by axis in a dict.
-
-    mode: 'constant' (constant_values, a number or pairs likewise), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge
-    itself too), 'wrap', 'maximum', 'minimum', 'mean' or 'median' (of the stat_length elements at each end), 'linear_ramp' (from the
-    edge to end_values), 'empty' (any values; zeros here), or a function(vector, (before, after), axis, options) that writes into each
-    vector of the tensor padded with 0. reflect_type: 'odd' puts twice the edge less the mirrored element.
-    """
-    if isinstance(pad_width, dict):
-        pad_width = by_axis(x.ndim, {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()})
-    given = {"constant_values": constant_values, "end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
-    return padded(x, *counts_around(x, pad_width), mode, given, options)

@@ -1,7 +1,20 @@
-"""NumPy's forms of pad that no op has: its modes, counts of all axes at once, and a constant of each side's own."""
+"""pad: NumPy's modes, counts of all axes at once, and a constant for each side, which no op has."""
+
+from __future__ import annotations
 
 from .. import _core
 from .._calls._ops import NAMESPACE, ops
+from .._calls._tensor_argument import takes_tensor
+from ._manipulation_functions import normalized_axis
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .._core import Tensor
+
+__all__ = ["pad"]
 
 op = getattr(ops, NAMESPACE)
 
@@ -107,3 +120,22 @@ def padded(x, before, after, mode, given, options):
         else:
             x = modes.by_odd_reflection(x, axis, counts, mode == "symmetric")
     return x
+
+
+@takes_tensor
+def pad(
+    x: Tensor, pad_width: int | Sequence[int | Sequence[int]] | dict[int, int | Sequence[int]], mode: str | Callable[..., Any] = "constant", *,
+    constant_values: float | Sequence[float | Sequence[float]] = 0, end_values: float | Sequence[float | Sequence[float]] = 0,
+    stat_length: int | Sequence[int | Sequence[int]] | None = None, reflect_type: str = "even", **options: Any
+) -> Tensor:
+    """x with elements added around it: pad_width is one count, a pair (before, after), such a pair for each axis, or counts or pairs by axis in a dict.
+
+    mode: 'constant' (constant_values, a number or pairs likewise), 'edge', 'reflect' (mirrored about the edge), 'symmetric' (the edge
+    itself too), 'wrap', 'maximum', 'minimum', 'mean' or 'median' (of the stat_length elements at each end), 'linear_ramp' (from the
+    edge to end_values), 'empty' (any values; zeros here), or a function(vector, (before, after), axis, options) that writes into each
+    vector of the tensor padded with 0. reflect_type: 'odd' puts twice the edge less the mirrored element.
+    """
+    if isinstance(pad_width, dict):
+        pad_width = by_axis(x.ndim, {normalized_axis("pad", axis, x.ndim, "pad_width"): pair for axis, pair in pad_width.items()})
+    given = {"constant_values": constant_values, "end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
+    return padded(x, *counts_around(x, pad_width), mode, given, options)

@@ -6,14 +6,15 @@ It asks the op's record what was declared, and calls the op to see what is so. N
 
 from .. import _core
 from .._calls import _ops
-from ._opcheck_report import OpCheckError, OpCheckReport
+from . import _opcheck_derivatives, _opcheck_rules
+from ._opcheck_report import FAILED, NOT_STATED, PASSED, Failure, NotStated, OpCheckError, OpCheckReport
+from ._opcheck_values import array, compare, flat, missing_kernel, tensor
 
-class Failure(Exception):
-    """A failed check. The message states the found and the expected result."""
-
-
-class NotStated(Exception):
-    """There is nothing to check: the words say why."""
+# Checks by the law that an entry's `except:` names.
+_LAWS = {"gradient": "gradient", "second_order": "second_order", "forward": "forward", "batch": "vmap", "decomposition": "decompose",
+         "in_place": "inplace", "out": "out", "layouts": "layout", "aliasing": "alias", "shape": "meta"}  # fmt: skip
+# Errors that a kernel raises itself, by subject.
+_ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
 
 
 class Subject:
@@ -29,8 +30,6 @@ class Subject:
 
     def renew(self):
         """Copies of the sample, which a faulty op may change: by way of the host, since a device's first kernel need not copy."""
-        from ._opcheck_rules import array, tensor
-
         self.arguments = {name: self.map_tensors(value, lambda t: tensor(array(t), t)) for name, value in self._sample.items()}
 
     def _placed(self, args, kwargs):
@@ -129,6 +128,56 @@ def _name_of(device):
     return f"{device.backend}:{device.ordinal}" if device.ordinal else device.backend
 
 
+def _agrees(first):
+    def devices(subject):
+        """The results against the first device's."""
+        first.renew()
+        results, expected = flat(subject.call()), flat(first.call())
+        for j, (result, wanted) in enumerate(zip(results, expected)):
+            if result.dtype != wanted.dtype:
+                raise Failure(f"result {j}: found {result.dtype.name}, expected {wanted.dtype.name} as on {first.device}")
+        compare(results, expected, f"the result against that on {first.device}")
+
+    return devices
+
+
+def _check(subject, report, first=None):
+    """All checks of one subject, as rows of the report, of a further device also against the first one's subject; could it be called?"""
+    try:
+        _opcheck_rules.is_called(subject)
+    except Exception as failure:  # whatever a kernel raises is what is wrong
+        about = next((name for words, name in _ABOUT if words in str(failure)), "call")
+        report.add(subject.device, about, FAILED, _one_line(failure))
+        return False
+    report.add(subject.device, "call", PASSED)
+    checks = [_agrees(first)] if first else []
+    checks += _opcheck_rules.CHECKS
+    for function in checks + _opcheck_derivatives.CHECKS:
+        report.add(subject.device, function.__name__.replace("_", " "), *_outcome(function, subject))
+    return True
+
+
+def _outcome(function, subject):
+    if f"except:{_LAWS.get(function.__name__)}" in subject.facts["tags"].split(","):
+        return NOT_STATED, "the entry says `except`"
+    subject.renew()
+    try:
+        text = function(subject)
+        return PASSED, text or ""
+    except NotStated as reason:
+        return NOT_STATED, str(reason)
+    except Failure as failure:
+        return FAILED, str(failure)
+    except Exception as failure:  # a rule that raises is wrong too
+        if reason := missing_kernel(subject, failure):
+            return NOT_STATED, reason
+        return FAILED, f"found {type(failure).__name__}: {_one_line(failure)}; expected a result"
+
+
+def _one_line(failure):
+    return re.sub(r"\s*\n\s*", "; ", str(failure))
+
+
 def check_op(op, args, kwargs, devices, raise_exception):
     """`backplane.opcheck`, described there."""
     if isinstance(op, str):
@@ -136,13 +185,11 @@ def check_op(op, args, kwargs, devices, raise_exception):
         op = _core.Op(full_name, _ops.split(full_name)[1])
     if not isinstance(op, _core.Op):
         raise _core.ArgumentTypeError(f"opcheck: argument op: found a value of type {type(op).__name__}, expected an Op")
-    from . import _opcheck_rules
-
     report = OpCheckReport(op.full_name)
     first = None
     for device in _devices(args, kwargs, devices):
         subject = Subject(op, args, kwargs, device)
-        if _opcheck_rules.check(subject, report, first):
+        if _check(subject, report, first):
             first = first or subject
     if raise_exception and not report:
         raise OpCheckError(report)

@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import _core
 from .._api._data_type_functions import DTYPES, isdtype
-from ._opcheck import Failure, NotStated
-from ._opcheck_rules import array, bp, difference, flat, tensor
+from .._transforms._grad import gradients
+from ._opcheck_report import Failure, NotStated
+from ._opcheck_values import array, bp, difference, flat, tensor
 
 # Of finite differences, by dtype: how far they go, and how near they come. Of narrow dtypes an op that accepts no wider one.
 STEPS = {"float64": 1e-6, "complex128": 1e-6, "float32": 2**-7, "complex64": 2**-7, "float16": 2**-4}
@@ -30,7 +31,7 @@ def direction(values, rng):
 
 def in_dtype(subject, name):
     """The sample with its inexact tensors in a dtype of _dtypes."""
-    wanted = getattr(_backplane(), name)
+    wanted = DTYPES[name]
     is_complex = name.startswith("complex")
 
     def cast(t):
@@ -47,12 +48,6 @@ def in_dtype(subject, name):
 class _Like:
     def __init__(self, dtype, device):
         self.dtype, self.device = dtype, device
-
-
-def _backplane():
-    import backplane
-
-    return backplane
 
 
 def _dtypes(subject):
@@ -114,7 +109,7 @@ class Run:
             return [None] * len(self.inputs)
         results, given = zip(*kept)
         inputs = [t for _, _, t in self.inputs]
-        return _backplane().gradients(list(results), inputs, list(given), create_graph=create_graph)
+        return gradients(list(results), inputs, list(given), create_graph=create_graph)
 
     def moved(self, name, position, step):
         """The arguments with one input moved by `step`, not recorded."""
@@ -194,7 +189,7 @@ def _written_through(subject, dtype):
     kinds = {base: arguments[base], "what is written": like}
     cotangent = direction(at[base], rng)
     leaves = {name: tensor(values, kinds[name]).requires_grad_() for name, values in at.items()}
-    found = _backplane().gradients([changed(*leaves.values())], list(leaves.values()), [tensor(cotangent, like=leaves[base])])
+    found = gradients([changed(*leaves.values())], list(leaves.values()), [tensor(cotangent, like=leaves[base])])
     for name, gradient in zip(at, found):
         step = direction(at[name], rng)
 
@@ -232,7 +227,7 @@ def second_order(subject):
         inputs = [t for _, _, t in run.inputs]
         second = [None] * len(inputs)
         if total is not None:
-            second = _backplane().gradients([total], inputs, [bp("ones_like")(total)])
+            second = gradients([total], inputs, [bp("ones_like")(total)])
 
         def first_at(moved):
             found = Run(subject, moved, names).gradients()
@@ -263,7 +258,7 @@ def forward(subject):
             return tuple(_inexact(subject, subject.call(_placed(run, given))))
 
         tangents = tuple(tensor(step, t) for step, t in zip(steps, primals))
-        values, found = _backplane().jvp(function, primals, tangents)
+        values, found = _core.jvp(function, primals, tangents)
         for value, result, slope in zip(values, run.results, found):
             words = difference(array(value), array(result), value.dtype)
             if words:
@@ -274,7 +269,7 @@ def forward(subject):
         pushed = sum(inner(c, array(t)) for c, t in zip(run.cotangents, found))
         for k, (name, position, _) in enumerate(run.inputs):
             alone = tuple(tensor(steps[i] if i == k else np.zeros_like(steps[i]), t) for i, t in enumerate(primals))
-            _, one = _backplane().jvp(function, primals, alone)
+            _, one = _core.jvp(function, primals, alone)
             slope = run.value(run.moved(name, position, STEPS[dtype] * steps[k])) - run.value(run.moved(name, position, -STEPS[dtype] * steps[k]))
             _close(sum(inner(c, array(t)) for c, t in zip(run.cotangents, one)), slope / (2 * STEPS[dtype]), dtype,
                    f"the tangent of {_label(name, position)}")  # fmt: skip
@@ -340,7 +335,7 @@ def _call_batched(subject, leaves, axis):
     def function(*given):
         return tuple(flat(subject.call(_with(subject, dict(zip(leaves, given))))))
 
-    found = _backplane().vmap(function, in_axes=(axis,) * len(leaves), randomness="same")(*stacked)
+    found = _core.vmap(function, in_axes=(axis,) * len(leaves), randomness="same")(*stacked)
     each = [function(*(tensor(pair[k], t) for pair, t in zip(rows, leaves.values()))) for k in range(2)]
     return [array(f) for f in found], [np.stack([array(r) for r in column]) for column in zip(*each)], each[0]
 

@@ -21,6 +21,14 @@ class OpCheckError(_core.BackplaneError, AssertionError):
 OpCheckError.__module__ = "backplane"
 
 
+class Failure(Exception):
+    """A failed check. The message states the found and the expected result."""
+
+
+class NotStated(Exception):
+    """There is nothing to check: the words say why."""
+
+
 class CheckRow:
     """One check on one device: the verdict 'passed', 'failed' or 'not stated', and a description of the findings."""
 

@@ -1,90 +1,13 @@
 """The checks of opcheck that need no derivative: what a call changes, shares and gives, in all its forms."""
 
-import re
-
 import numpy as np
 
 from .. import _core
-from .._calls import _ops
-from ._opcheck import Failure, NotStated
-from ._opcheck_report import FAILED, NOT_STATED, PASSED
+from ._opcheck_report import Failure, NotStated
+from ._opcheck_values import array, bp, compare, flat, missing_kernel, show, tensor
 
 _INPLACE, _OUT, _COMPOSITE = 4, 8, 4096  # BP_OP_*
-_MISSING = re.compile(r"([\w:.]+): no kernel on device ([\w:]+)")
 _MOST_FAILURES = 100  # of kernels that still run when a call is refused
-# Checks by the law that an entry's `except:` names.
-_LAWS = {"gradient": "gradient", "second_order": "second_order", "forward": "forward", "batch": "vmap", "decomposition": "decompose",
-         "in_place": "inplace", "out": "out", "layouts": "layout", "aliasing": "alias", "shape": "meta"}  # fmt: skip
-# Errors that a kernel raises itself, by subject.
-_ABOUT = (("in place, which", "mutation"), ("returned memory of", "aliasing"), ("its shape rule says", "shape"))
-
-
-def array(tensor):
-    tensor = tensor.detach()
-    host = tensor if tensor.device.backend == "cpu" else _core.to_device(tensor, _core.Device("cpu"))
-    if host.dtype.name == "bfloat16":
-        host = bp("cast")(host, _dtype("float32"))
-    return np.array(host.numpy())
-
-
-def bp(name):
-    return getattr(getattr(_ops.ops, _ops.NAMESPACE), name)
-
-
-def _dtype(name):
-    from .._api._data_type_functions import DTYPES
-
-    return DTYPES[name]
-
-
-def tensor(values, like):
-    """The values in the dtype and on the device of a tensor."""
-    made = _core.asarray(np.array(values, order="C"), dtype=like.dtype, device="cpu", copy=True)
-    return _core.to_device(made, like.device)
-
-
-def show(values):
-    text = np.array2string(np.asarray(values), threshold=6, precision=5).replace("\n", "")
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def difference(found, expected, dtype, loose=64):
-    """None where two arrays agree up to rounding in dtype, else words."""
-    if found.shape != expected.shape:
-        return f"found shape {found.shape}, expected {expected.shape}"
-    if expected.size == 0:
-        return None
-    if expected.dtype.kind not in "fc" or found.dtype.kind not in "fc":
-        return None if (found == expected).all() else f"found {show(found)}, expected {show(expected)}"
-    wide = np.complex128 if "c" in found.dtype.kind + expected.dtype.kind else np.float64
-    found, expected = found.astype(wide), expected.astype(wide)
-    finite = np.abs(expected[np.isfinite(expected)])
-    scale = max(1.0, float(finite.max()) if finite.size else 1.0)
-    eps = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7, "complex64": 1.2e-7}.get(dtype.name, 2.3e-16)
-    bound = loose * eps * scale * max(1.0, expected.size**0.5)
-    same = np.isclose(found, expected, rtol=0, atol=bound, equal_nan=True)
-    if same.all():
-        return None
-    at = tuple(int(i) for i in np.argwhere(~same)[0])
-    return f"found {found[at]:.6g}, expected {expected[at]:.6g}" + (f", at {list(at)}" if at else "")
-
-
-def flat(results):
-    """All tensors, those of lists in their place."""
-    return [item for result in results for item in (result if isinstance(result, list) else [result])]
-
-
-def compare(results, expected, what):
-    results, expected = flat(results), flat(expected)
-    if len(results) != len(expected):
-        raise Failure(f"{what}: found {len(results)} results, expected {len(expected)}")
-    for j, (found, wanted) in enumerate(zip(results, expected)):
-        words = difference(array(found), array(wanted), wanted.dtype)
-        if words:
-            raise Failure(f"{what}, result {j}: {words}")
-
-
-# ---- the checks --------------------------------------------------------------------------------------------------
 
 
 def mutation(subject):
@@ -180,7 +103,7 @@ def shape(subject):
         results, failed = _attempt(subject, lambda: subject.call(arguments))
         if variant.startswith("empty") and failed and "its shape rule says" not in str(failed):
             continue
-        if _missing(subject, failed):  # the variant is made by other ops
+        if missing_kernel(subject, failed):  # the variant is made by other ops
             continue
         if (refused is None) != (failed is None):
             by_rule = "a refusal" if refused else f"{stated}"
@@ -250,66 +173,11 @@ def decomposition(subject):
     compare(found, expected, "the decomposition against the kernel")
 
 
-def _is_called(subject):
+def is_called(subject):
     results = subject.call()
     for j, result in enumerate(results):
         if not isinstance(result, (_core.Tensor, list)):
             raise Failure(f"result {j}: found a value of type {type(result).__name__}, expected a Tensor")
 
 
-def _agrees(first):
-    def devices(subject):
-        """The results against the first device's."""
-        first.renew()
-        results, expected = flat(subject.call()), flat(first.call())
-        for j, (result, wanted) in enumerate(zip(results, expected)):
-            if result.dtype != wanted.dtype:
-                raise Failure(f"result {j}: found {result.dtype.name}, expected {wanted.dtype.name} as on {first.device}")
-        compare(results, expected, f"the result against that on {first.device}")
-
-    return devices
-
-
-def check(subject, report, first=None):
-    """All checks of one subject, as rows of the report, of a further device also against the first one's subject; could it be called?"""
-    from . import _opcheck_derivatives as derivatives
-
-    try:
-        _is_called(subject)
-    except Exception as failure:  # whatever a kernel raises is what is wrong
-        about = next((name for words, name in _ABOUT if words in str(failure)), "call")
-        report.add(subject.device, about, FAILED, _one_line(failure))
-        return False
-    report.add(subject.device, "call", PASSED)
-    checks = [_agrees(first)] if first else []
-    checks += [mutation, aliasing, shape, layouts, in_place, out, decomposition]
-    for function in checks + derivatives.CHECKS:
-        report.add(subject.device, function.__name__.replace("_", " "), *_outcome(function, subject))
-    return True
-
-
-def _outcome(function, subject):
-    if f"except:{_LAWS.get(function.__name__)}" in subject.facts["tags"].split(","):
-        return NOT_STATED, "the entry says `except`"
-    subject.renew()
-    try:
-        text = function(subject)
-        return PASSED, text or ""
-    except NotStated as reason:
-        return NOT_STATED, str(reason)
-    except Failure as failure:
-        return FAILED, str(failure)
-    except Exception as failure:  # a rule that raises is wrong too
-        if reason := _missing(subject, failure):
-            return NOT_STATED, reason
-        return FAILED, f"found {type(failure).__name__}: {_one_line(failure)}; expected a result"
-
-
-def _missing(subject, failure):
-    """Where a device lacks a kernel for another op, which a check calls and a device's author need not have written yet: the words."""
-    found = _MISSING.search(str(failure)) if isinstance(failure, _core.MissingRuleError) else None
-    return found and found[1] != subject.name and f"it takes a kernel for {found[1]} too, which device {found[2]} lacks"
-
-
-def _one_line(failure):
-    return re.sub(r"\s*\n\s*", "; ", str(failure))
+CHECKS = [mutation, aliasing, shape, layouts, in_place, out, decomposition]

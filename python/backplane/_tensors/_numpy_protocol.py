@@ -7,6 +7,7 @@ reads the tensors as arrays; one that would change a tensor is refused.
 from __future__ import annotations
 
 from .. import _core
+from . import _namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +23,10 @@ _CHANGING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putma
 
 def array_ufunc(x: Any, ufunc: Any, method: str, /, *inputs: Any, **more: Any) -> Any:
     """NumPy's protocol for its elementwise functions."""
-    import backplane
-
-    name = ufunc.__name__
-    called, ours = f"numpy.{name}", getattr(backplane, name, None)
+    package, name = _namespace.package, ufunc.__name__
+    called, ours = f"numpy.{name}", getattr(package, name, None)
     if method == "reduce":
-        called, ours = f"{called}.reduce", getattr(backplane, _REDUCTIONS.get(name, ""), None)
+        called, ours = f"{called}.reduce", getattr(package, _REDUCTIONS.get(name, ""), None)
         if ours and not more.keys() & {"axis", "keepdims"} and len(inputs) == 1:
             more["axis"] = 0  # NumPy's default of ufuncs
     elif method != "__call__":
@@ -55,12 +54,10 @@ def _kinds(values):
 
 def array_function(x: Any, func: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
     """NumPy's protocol for its other functions."""
-    import backplane
-
-    name, module = func.__name__, getattr(func, "__module__", "") or ""
+    package, name, module = _namespace.package, func.__name__, getattr(func, "__module__", "") or ""
     if name in _CHANGING and args and isinstance(args[0], _core.Tensor):
         raise _core.ArgumentTypeError(f"{module}.{name}: found a Tensor to change in place; assign to it: x[index] = values")
-    spaces = {"numpy": backplane, "numpy.linalg": backplane.linalg, "numpy.fft": backplane.fft}
+    spaces = {"numpy": package, "numpy.linalg": package.linalg, "numpy.fft": package.fft}
     numpys = name in _NUMPYS_ALONE or (name in _OF_ANYTHING and not all(map(_is_numeric, args)))
     ours = None if numpys else getattr(spaces.get(module), name, None)
     call = func._implementation if ours is None else ours

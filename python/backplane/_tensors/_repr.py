@@ -3,6 +3,9 @@
 import contextvars
 
 from .. import _core
+from .._calls._ops import NAMESPACE, ops
+
+op = getattr(ops, NAMESPACE)
 
 # edgeitems: elements shown at each end of a long axis; threshold: elements above which axes are cut.
 # PyTorch's names for sets of them.
@@ -90,13 +93,11 @@ def _suffix(x):
 
 def _cut(x):
     """The edges of every long axis side by side."""
-    from backplane import concat
-
     edge = options()["edgeitems"]
     for axis in range(x.ndim):
         if x.shape[axis] > 2 * edge:
             whole = (slice(None),) * axis
-            x = concat([x[(*whole, slice(None, edge))], x[(*whole, slice(x.shape[axis] - edge, None))]], axis=axis)
+            x = op.concat([x[(*whole, slice(None, edge))], x[(*whole, slice(x.shape[axis] - edge, None))]], axis=axis)
     return x
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from . import _namespace
 from .._core import DType, Tensor
 from ._members import extend
 from ._numpy_protocol import array_function, array_ufunc
@@ -75,13 +76,11 @@ API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:
     """The module of the array API's functions."""
-    import backplane
-
     if api_version is not None and api_version not in API_VERSIONS:
         raise _core.ArgumentValueError(
             f"__array_namespace__: argument api_version: found {api_version!r}, expected one of {', '.join(API_VERSIONS)}"
         )
-    return backplane
+    return _namespace.package
 
 
 def _astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
@@ -246,13 +245,6 @@ def _register_hook(x: Tensor, function: Callable[[Tensor], Tensor | None]) -> Ho
     return HookHandle(x, _Hook(function))
 
 
-def _dir(x: Tensor) -> list[str]:
-    """The attributes, without the names that say what to write instead."""
-    from ._tensor_methods import absent_names
-
-    return sorted({*object.__dir__(x)} - absent_names("Tensor"))
-
-
 class TensorMembers:
     """Conversions, printing, copying and pickling."""
 
@@ -267,7 +259,6 @@ class TensorMembers:
     __array_function__ = array_function
     __complex__ = _complex
     __contains__ = _contains
-    __dir__ = _dir
     __reversed__ = _reversed
     __repr__ = _repr
     __format__ = _format

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
-from .._api import _array_edits, _elementwise_functions, _indexing_functions, _joining_functions, _linear_algebra_functions, _manipulation_functions, _quantiles, _searching_functions, _set_functions, _statistical_functions, _utility_functions
+from .._api import _array_edits, _elementwise_functions, _indexing_functions, _joining_functions, _linear_algebra_functions, _manipulation_functions, _padding, _quantiles, _searching_functions, _set_functions, _statistical_functions, _utility_functions
 from ._members import extend
 from .._calls._ops import NAMESPACE, ops
 
@@ -51,7 +51,7 @@ class TensorMembers:
     norm = _linear_algebra_functions.norm
     numel = _utility_functions.numel
     outer = _outer
-    pad = _manipulation_functions.pad
+    pad = _padding.pad
     quantile = _quantiles.quantile
     ravel = _manipulation_functions.ravel
     repeat_interleave = _manipulation_functions.repeat_interleave

@@ -298,9 +298,15 @@ _ABSENT = {
 }
 
 
+def _dir(x: Tensor) -> list[str]:
+    """The attributes, without the names that say what to write instead."""
+    return sorted({*object.__dir__(x)} - set(_ABSENT["Tensor"].split()))
+
+
 class TensorMembers:
     """Casts, fillings and words of NumPy and PyTorch that no function of the package says."""
 
+    __dir__ = _dir
     __divmod__ = _divmod
     __rdivmod__ = _reflected_divmod
     __round__ = _round
@@ -374,11 +380,6 @@ class TensorMembers:
 
 
 extend(_core.Tensor, TensorMembers)
-
-
-def absent_names(kind):
-    """The names that objects of this kind have only to say what to write instead."""
-    return set(_ABSENT[kind].split())
 
 
 def refuse_names():

@@ -13,6 +13,9 @@ from typing import Any, Generic, TypeVar
 
 import backplane as bp
 
+from ._groups import world_group
+from ._world import World, here, process, world
+
 __all__ = ["finalize", "init", "is_initialized", "rank", "run_threads", "size", "timeout"]
 
 T = TypeVar("T")
@@ -22,33 +25,9 @@ _PROVIDER = "BACKPLANE_COLLECTIVES"
 _TIMEOUT = "BACKPLANE_COLLECTIVES_TIMEOUT"
 
 
-class World:
-    """What this process, or a thread of run_threads, is among the ranks."""
-
-    def __init__(self, rank: int, size: int, provider: str) -> None:
-        self.rank, self.size, self.provider = rank, size, provider
-
-
-class _Here(threading.local):
-    world: World | None = None  # of a thread that is a rank by itself
-
-
-_here = _Here()
-_process: list[World] = []
-
-
 def ops() -> Any:
     """The ops of the collectives' plugin."""
     return bp.ops.collective
-
-
-def world(name: str) -> World:
-    """The world of the caller; an error that names the function where there is none."""
-    if _here.world is not None:
-        return _here.world
-    if not _process:
-        raise bp.DeviceError(f"{name}: this process is not connected to others; call bp.distributed.init() first")
-    return _process[0]
 
 
 def _provider_file(name: str) -> str:
@@ -76,21 +55,19 @@ def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
     BACKPLANE_COLLECTIVES_TIMEOUT. Calls after the first one return the same group.
     Errors: DeviceError where the provider is not there or cannot connect; ArgumentValueError for a second provider.
     """
-    from ._groups import world_group
-
-    if _here.world is not None:
+    if here.world is not None:
         return world_group()
     chosen = provider or os.environ.get(_PROVIDER) or ("mpi" if any(name in os.environ for name in _LAUNCHED) else "none")
-    if _process:
-        if provider is not None and provider != _process[0].provider:
-            raise bp.ArgumentValueError(f"init: argument provider: found {provider!r}, but this process is connected by {_process[0].provider!r}")
+    if process:
+        if provider is not None and provider != process[0].provider:
+            raise bp.ArgumentValueError(f"init: argument provider: found {provider!r}, but this process is connected by {process[0].provider!r}")
         if timeout is not None:
             set_timeout(timeout)
         return world_group()
     seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, 4.5)))
     file = "threads" if chosen in ("none", "threads") else _provider_file(chosen)
     rank, size = ops().join(file, timeout=seconds).tolist()
-    _process.append(World(rank, size, chosen))
+    process.append(World(rank, size, chosen))
     atexit.register(_at_exit)
     if size > 1:
         _watch()
@@ -99,7 +76,7 @@ def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
 
 def is_initialized() -> bool:
     """Is the caller one of the ranks of a program?"""
-    return _here.world is not None or bool(_process)
+    return here.world is not None or bool(process)
 
 
 def rank() -> int:
@@ -114,19 +91,19 @@ def size() -> int:
 
 def finalize() -> None:
     """Leaves the other ranks, which do the same; it happens by itself at the end of a program. MPI cannot be started again."""
-    if _process:
+    if process:
         atexit.unregister(_at_exit)
         _leave()
 
 
 def _leave() -> None:
-    _process.clear()
+    process.clear()
     ops().control("leave")
 
 
 def _at_exit() -> None:
     """After a failure of the ranks the processes end together; else each leaves once its program has ended."""
-    if not _process:
+    if not process:
         return
     if ops().control("failed").item():
         sys.stdout.flush()
@@ -150,7 +127,7 @@ def _watch() -> None:
 
 def _on_term(number: int, frame: Any) -> None:
     signal.signal(number, signal.SIG_DFL)
-    if _process:
+    if process:
         ops().control("inquire")  # raises where a rank is lost
     os.kill(os.getpid(), number)
 
@@ -160,8 +137,8 @@ def _hook_errors() -> None:
 
     def hook(kind: Any, error: Any, trace: Any) -> None:
         before(kind, error, trace)
-        if _process and issubclass(kind, Exception):
-            rank = _process[0].rank
+        if process and issubclass(kind, Exception):
+            rank = process[0].rank
             sys.stdout.flush()
             print(f"rank {rank} ended by the {kind.__name__} above", file=sys.stderr, flush=True)
 
@@ -215,13 +192,13 @@ def run_threads(n: int, fun: Callable[[], T], *, timeout: float = 4.5) -> list[T
     def main(number: int) -> None:
         try:
             ops().join("threads", rank=number, size=n, world=name, timeout=_seconds(timeout))
-            _here.world = World(number, n, "threads")
+            here.world = World(number, n, "threads")
             ranks[number].result = fun()
         except BaseException as error:
             ranks[number].error = error
         finally:
-            if _here.world is not None:
-                _here.world = None
+            if here.world is not None:
+                here.world = None
                 ops().control("leave")
 
     threads = [threading.Thread(target=main, args=(i,), name=f"rank {i}") for i in range(n)]

@@ -13,8 +13,9 @@ from backplane import Tensor
 from .._transforms import _gradient_sync
 from .._graphs._compiled_state import _StatefulFunction
 from . import _collectives
-from ._connection import timeout, world
+from ._connection import timeout
 from ._groups import Group, chosen
+from ._world import world
 
 __all__ = ["average_gradients", "broadcast_state", "data_parallel", "on_one_rank", "save"]
 

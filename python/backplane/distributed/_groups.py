@@ -7,7 +7,7 @@ from typing import Any
 
 import backplane as bp
 
-from ._connection import World, world
+from ._world import World, world
 
 __all__ = ["Group", "Mesh", "mesh", "new_group"]
 

@@ -18,6 +18,8 @@ from jax.interpreters import mlir
 
 import backplane as bp
 
+from ._arrays import to_array
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -93,8 +95,6 @@ def program_of(graph: bp.Graph) -> "Program | None":
 
 
 def lower(ctx, operands, program):
-    from ._call import to_array
-
     constants = [mlir.ir_constant(np.asarray(to_array(x))) for x in program.constants]
     types = [jax.core.ShapedArray(tuple(x.shape), jnp.dtype(x.dtype.name)) for x in program.constants]
     whole = ctx.replace(avals_in=[*ctx.avals_in, *types])

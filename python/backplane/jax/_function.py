@@ -7,7 +7,8 @@ import numpy as np
 
 import backplane as bp
 
-from ._call import Function, call_p, to_array
+from ._arrays import to_array
+from ._call import Function, call_p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import numpy as np
 import backplane as bp
 
 from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_products  # noqa: F401 (fill the table)
-from ._call import call_p, linear_p, to_tensor
+from ._arrays import to_tensor
+from ._call import call_p, linear_p
 from ._jaxpr_table import ROWS
 
 TYPE_CHECKING = False
