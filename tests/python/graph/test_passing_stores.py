@@ -1,7 +1,9 @@
 """What a traced function stores and takes back before it ends: compiled it does the same as eager, and leaves nothing."""
 
+import atexit
 import collections
 import contextlib
+import signal
 import threading
 
 import backplane as bp
@@ -216,3 +218,16 @@ def test_a_pullback_that_c_code_keeps_is_refused():
     with pytest.raises(bp.ArgumentValueError, match="leaves a tensor of the trace in variable kept"):
         bp.compile(f)(bp.ones(2))
     assert kept == []
+
+
+@pytest.mark.parametrize(("register", "what"), [(lambda later: atexit.register(later), "registers a function that runs at the exit"),
+                                                (lambda later: signal.signal(signal.SIGUSR1, later), "sets a handler of signals")])  # fmt: skip
+def test_what_the_interpreter_calls_later_is_refused(register, what):
+    def f(x):
+        register(lambda *event: x)
+        return x * 2
+
+    before = signal.getsignal(signal.SIGUSR1)
+    with pytest.raises(bp.ArgumentValueError, match=what):
+        bp.compile(f)(bp.ones(2))
+    signal.signal(signal.SIGUSR1, before)
