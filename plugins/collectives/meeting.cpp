@@ -13,9 +13,10 @@
 namespace backplane::collectives {
 namespace {
 
-constexpr int kWithoutPause = 512;  // looks of a wait before it gives the processor away
+constexpr int kWithoutPause = 512;  // looks of a wait before it gives Python's lock and the processor away
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kAwake = std::chrono::milliseconds(2);
+constexpr auto kBusy = std::chrono::microseconds(100);  // a yield that takes longer met other programs
 constexpr double kSlowest = 1e7;  // bytes per second that data moves at least
 constexpr auto kPause = std::chrono::microseconds(50);
 
@@ -120,12 +121,11 @@ void World::look_around(const Wait& wait, Clock::time_point start) {
 
 template <class Ready>
 void World::wait_for(const Wait& wait, Ready ready) {
-  for (int i = 0; i < kWithoutPause; ++i) {
+  for (int i = 0; i < kWithoutPause; ++i)
     if (ready()) return;
-    if (i % 64 == 63) std::this_thread::yield();
-  }
   const WithoutInterpreter unlocked;
   const Clock::time_point start = Clock::now();
+  Clock::time_point awake_until = start + kAwake;
   for (Clock::time_point looked = start; !ready();) {
     check_failure();
     const Clock::time_point now = Clock::now();
@@ -133,10 +133,13 @@ void World::wait_for(const Wait& wait, Ready ready) {
       look_around(wait, start);
       looked = now;
     }
-    if (now - start < kAwake)
-      std::this_thread::yield();
-    else
+    // On a busy machine a yield costs the turns of all others, and a short sleep little more than itself.
+    if (now >= awake_until) {
       std::this_thread::sleep_for(kPause);
+    } else {
+      std::this_thread::yield();
+      if (Clock::now() - now > kBusy) awake_until = now;
+    }
   }
 }
 

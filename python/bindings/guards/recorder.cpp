@@ -67,13 +67,13 @@ static void ask_for_instructions() {
 #endif
 }
 
-Recorder::Recorder(const char* transform, const TraceScope& scope)
+Recorder::Recorder(const char* transform, const TraceScope& scope, bool alone)
     : transform_(transform),
       scope_(scope),
       reads_([this](PyObject* object) { return is_made_now(object); }, [this] { return changed_memory(); }),
       outer_recorder_(current) {
   PyThreadState* thread = PyThreadState_Get();
-  is_blind_ = thread->tracing > 0;
+  is_blind_ = thread->tracing > 0 || !alone;
   // Imported before anything is watched. A signal's handler may raise meanwhile: then nothing is kept of this trace.
   for (const char* own : {"opcode", "operator", "copy", "gc", "os"})
     if (!imported_module(own)) is_blind_ = true;

@@ -18,8 +18,9 @@ namespace backplane::python {
 
 class Recorder {
  public:
-  // From now on. `transform`: the caller in messages. `scope`: what writes the ops down.
-  Recorder(const char* transform, const TraceScope& scope);
+  // From now on. `transform`: the caller in messages. `scope`: what writes the ops down. `alone`: no other thread
+  // traces.
+  Recorder(const char* transform, const TraceScope& scope, bool alone);
   ~Recorder();
   Recorder(const Recorder&) = delete;
 

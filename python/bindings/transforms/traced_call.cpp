@@ -7,6 +7,7 @@
 #include "backplane/device.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/static_values.hpp"
+#include "bindings/guards/trace_turn.hpp"
 #include "bindings/interpreter/context_settings.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/user_line.hpp"
@@ -194,9 +195,10 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     array.replace(entry.position, std::move(argument));
   }
   std::vector<Tensor> results;
+  const TraceTurn turn;
   // What waits to be raised would be lost in the callbacks of the collector, which the recorder runs.
-  if (Py_MakePendingCalls() < 0) return nullptr;
-  Recorder recorder(call.name, scope);
+  if (PyErr_Occurred() || Py_MakePendingCalls() < 0) return nullptr;
+  Recorder recorder(call.name, scope, turn.is_own());
   struct AfterFailure {
     Recorder* recorder;
     ~AfterFailure() {
