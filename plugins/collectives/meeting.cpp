@@ -17,7 +17,7 @@ constexpr int kWithoutPause = 512;  // looks of a wait before it gives Python's 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kAwake = std::chrono::milliseconds(2);
 constexpr auto kBusy = std::chrono::microseconds(100);  // a yield that takes longer met other programs
-constexpr double kSlowest = 1e7;  // bytes per second that data moves at least
+constexpr double kSlowest = 1e7;                        // bytes per second that data moves at least
 constexpr auto kPause = std::chrono::microseconds(50);
 
 // Has it ended? What its parent has not asked for yet is there as a zombie.
