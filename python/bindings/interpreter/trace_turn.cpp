@@ -1,4 +1,4 @@
-#include "bindings/guards/trace_turn.hpp"
+#include "bindings/interpreter/trace_turn.hpp"
 
 #include <unistd.h>
 
