@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import builtins
     from typing import Any
 
-    from .._core import Device, Number, Tensor
+    from .._core import Number, Tensor
 
 __all__ = [
     "DTYPES",

@@ -4,6 +4,8 @@ It asks the op's record what was declared, and calls the op to see what is so. N
 `backplane.opcheck` is first used.
 """
 
+import re
+
 from .. import _core
 from .._calls import _ops
 from . import _opcheck_derivatives, _opcheck_rules
