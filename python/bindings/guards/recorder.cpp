@@ -1,6 +1,8 @@
 #include "bindings/guards/recorder.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "bindings/guards/calls.hpp"
@@ -22,16 +24,21 @@ thread_local constinit Recorder* current = nullptr;
 // Sizes, or numbers that change: what code of this package does with them is looked at too.
 bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
 
+// What the collector knows: a list. `generation`: of 0 alone, or all.
+PyRef collected_objects(std::optional<int> generation) {
+  const PyRef gc = imported_module("gc");
+  PyRef all = PyRef::steal(generation ? gc ? PyObject_CallMethod(gc.get(), "get_objects", "i", *generation) : nullptr
+                           : gc       ? PyObject_CallMethod(gc.get(), "get_objects", nullptr)
+                                      : nullptr);
+  forget_error();
+  return all;
+}
+
 // Objects that were made since the collector last moved the young ones on.
 Objects young_objects() {
   Objects young;
-  const PyRef gc = imported_module("gc");
-  const PyRef method = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "get_objects") : nullptr);
-  const PyRef words = PyRef::steal(Py_BuildValue("{s:i}", "generation", 0)), none = PyRef::steal(PyTuple_New(0));
-  const PyRef all =
-      PyRef::steal(method && words && none ? PyObject_Call(method.get(), none.get(), words.get()) : nullptr);
+  const PyRef all = collected_objects(0);
   for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) young.insert(PyList_GET_ITEM(all.get(), i));
-  forget_error();
   return young;
 }
 
@@ -86,6 +93,9 @@ Recorder::Recorder(const char* transform, const TraceScope& scope, bool alone)
   else
     age_objects();
   had_collector_ = PyGC_Disable() != 0;
+  static PyMethodDef on_collection = {"on_collection", before_collection, METH_VARARGS, nullptr};
+  collection_callback_ = PyRef::steal(PyCFunction_New(&on_collection, capsule_.get()));
+  change_callbacks("append");
   outer_ = thread->c_tracefunc;
   outer_object_ = PyRef::borrow(thread->c_traceobj);
   current = this;
@@ -108,6 +118,7 @@ Recorder::~Recorder() {
 void Recorder::stop() {
   if (!is_running_) return;
   is_running_ = false;
+  change_callbacks("remove");
   current = outer_recorder_;
   --g_tracks_tensors;
   if (PyThreadState_Get()->c_tracefunc == on_event)
@@ -116,7 +127,36 @@ void Recorder::stop() {
     is_blind_ = true;
 }
 
-bool Recorder::is_made_now(PyObject* object) { return before_.count(object) == 0 && young_objects().count(object) > 0; }
+// The function or another thread collects garbage, which moves the young objects on.
+PyObject* Recorder::before_collection(PyObject* self, PyObject* args) {
+  const char* phase = nullptr;
+  PyObject* facts = nullptr;
+  if (!PyArg_ParseTuple(args, "sO", &phase, &facts)) return nullptr;
+  if (std::string_view(phase) == "start")
+    static_cast<Recorder*>(PyCapsule_GetPointer(self, nullptr))->moved_on_.merge(young_objects());
+  return Py_NewRef(Py_None);
+}
+
+void Recorder::change_callbacks(const char* method) {
+  const PyRef gc = imported_module("gc");
+  const PyRef callbacks = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "callbacks") : nullptr);
+  if (callbacks && collection_callback_)
+    PyRef::steal(PyObject_CallMethod(callbacks.get(), method, "O", collection_callback_.get()));
+  forget_error();
+}
+
+bool Recorder::is_made_now(PyObject* object) {
+  return before_.count(object) == 0 && (moved_on_.count(object) > 0 || young_objects().count(object) > 0);
+}
+
+Objects Recorder::made_objects() const {
+  Objects made = young_objects();
+  const PyRef all = moved_on_.empty() ? PyRef{} : collected_objects({});  // those that still live
+  for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i)
+    if (PyObject* object = PyList_GET_ITEM(all.get(), i); moved_on_.count(object) > 0) made.insert(object);
+  for (PyObject* object : before_) made.erase(object);
+  return made;
+}
 
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
   PyRef held = PyRef::borrow(traced);
@@ -313,8 +353,7 @@ bool Recorder::has_imported() const {
 bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> inputs, bool guards_variables,
                      Guards* guards, std::string* unkept) {
   stop();
-  made_ = young_objects();
-  for (PyObject* object : before_) made_.erase(object);
+  made_ = made_objects();
   if (had_collector_) PyGC_Enable();
   had_collector_ = false;
   if (!reads_.refusal().empty()) {

@@ -100,6 +100,9 @@ class Recorder {
   void note_super(PyObject* callable, PyObject* type, PyObject* object, PyObject* name, const Reads::Storing& at);
   void note_text(PyObject* object, const Reads::Storing& at);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
+  static PyObject* before_collection(PyObject* self, PyObject* args);
+  void change_callbacks(const char* method);
+  Objects made_objects() const;
   bool is_made_now(PyObject* object);
   bool has_imported() const;
 
@@ -113,6 +116,8 @@ class Recorder {
   std::vector<StandIn> stand_ins_;
   std::vector<Guards::Distinct> distinct_;
   Objects before_, made_, handed_;
+  Objects moved_on_;  // made by the run, and seen by a collection meanwhile; some of them live no more
+  PyRef collection_callback_;
   bool has_paused_ = false;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them

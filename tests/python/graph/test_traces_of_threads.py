@@ -1,5 +1,6 @@
 """Several threads that trace at once: each gets its own graph, with the guards and effects of its own function."""
 
+import gc
 import os
 import signal
 import threading
@@ -77,6 +78,41 @@ def test_each_thread_guards_what_its_function_reads():
         return results, kept
 
     assert on_threads(4, body) == [([3 + i, 4 + i, 3 + i], [2, 3, 2]) for i in range(4)]
+
+
+def with_containers(x):
+    kept, by_name = [x], {"k": [x]}
+    gc.collect()
+    kept.append(x * 2)
+    by_name["y"] = kept
+    return kept[1] + by_name["y"][0] + next(iter(kept))
+
+
+def test_a_function_that_collects_garbage_keeps_its_own_objects():
+    compiled = bp.compile(with_containers)
+    for i in range(3):
+        assert compiled(bp.ones(1) * i).item() == 4 * i
+
+
+def test_another_thread_collects_garbage():
+    collects, ends = threading.Event(), threading.Event()
+
+    def f(x):
+        kept = [x]
+        bp.unguarded(collects.set)
+        bp.unguarded(ends.wait)
+        kept.append(x * 2)
+        return kept[1]
+
+    def collect():
+        collects.wait()
+        gc.collect(0)
+        ends.set()
+
+    thread = threading.Thread(target=collect)
+    thread.start()
+    assert bp.compile(f)(bp.ones(1)).item() == 2
+    thread.join()
 
 
 def while_one_traces(seconds, body):
