@@ -137,12 +137,16 @@ PyObject* Recorder::before_collection(PyObject* self, PyObject* args) {
   return Py_NewRef(Py_None);
 }
 
+// Keeps a Python error: that of the function, where its trace ends with one.
 void Recorder::change_callbacks(const char* method) {
+  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
+  PyErr_Fetch(&type, &value, &trail);
   const PyRef gc = imported_module("gc");
   const PyRef callbacks = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "callbacks") : nullptr);
   if (callbacks && collection_callback_)
     PyRef::steal(PyObject_CallMethod(callbacks.get(), method, "O", collection_callback_.get()));
-  forget_error();
+  PyErr_Clear();
+  PyErr_Restore(type, value, trail);
 }
 
 bool Recorder::is_made_now(PyObject* object) {
