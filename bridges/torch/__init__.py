@@ -5,6 +5,7 @@
     program = torch.export.export(model, (x,))
     f = backplane.torch.from_exported(program)
     bp.export(f, [bp.asarray(x)], "model.safetensors")
+    program = backplane.torch.to_torch(f, [bp.asarray(x)])
 
     fast = torch.compile(model, backend="backplane", options={"device": "vulkan"})
     torch.ops.bp.softmax(x)
@@ -29,5 +30,6 @@ from ._device import (  # noqa: E402
 from ._exported import ExportedFunction as ExportedFunction, from_exported as from_exported  # noqa: E402
 from ._registered_ops import register_ops as register_ops  # noqa: E402
 from ._tensors import from_torch as from_torch, to_torch_tensor as to_torch_tensor  # noqa: E402
+from ._to_torch import to_torch as to_torch  # noqa: E402
 
 register_ops()

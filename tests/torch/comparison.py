@@ -23,7 +23,7 @@ def assert_same(found, expected, tolerance=1e-4):
         x, y = as_torch(x), as_torch(y)
         assert x.dtype == y.dtype and x.shape == y.shape
         if y.numel() and (y.is_floating_point() or y.is_complex()):
-            torch.testing.assert_close(x, y, rtol=0, atol=tolerance * max(1.0, y.abs().max().item()), check_stride=False)
+            torch.testing.assert_close(x, y, rtol=0, atol=tolerance * max(1.0, y.nan_to_num().abs().max().item()), check_stride=False, equal_nan=True)
         else:
             assert torch.equal(x, y)
 
