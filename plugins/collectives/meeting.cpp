@@ -263,8 +263,8 @@ void World::expect(const bp_host* host, Group& group, const Notice& notice) {
   pair.read.store(number + 1, std::memory_order_release);
 }
 
-void World::finish(const bp_host* host, Group& group, const Request& request, void* work) {
-  int32_t done = 0;
+void World::wait_until_moved(const bp_host* host, Group& group, const Request& request,
+                             std::function<bool()> has_moved) {
   const auto others = [&] {
     std::vector<int32_t> places;
     for (int32_t i = 0; i < group.size(); ++i) {
@@ -276,10 +276,7 @@ void World::finish(const bp_host* host, Group& group, const Request& request, vo
   };
   // A large tensor takes its time, too.
   const double seconds = static_cast<double>(request.notice.elements) * 8 * group.size() / kSlowest;
-  wait_for({host, group, request.notice, others, "taken part in moving the data", seconds}, [&] {
-    check_for_all(provider_.test(group.handle, work, &done), request.notice);
-    return done != 0;
-  });
+  wait_for({host, group, request.notice, others, "taken part in moving the data", seconds}, has_moved);
 }
 
 void World::check_for_all(bp_status status, const Notice& notice) {
@@ -288,7 +285,8 @@ void World::check_for_all(bp_status status, const Notice& notice) {
          described(notice) + " on rank " + std::to_string(rank_) + ": " + provider_.name + ": " + provider_.error());
 }
 
-void World::run(const bp_host* host, Group& group, const Request& request) {
+// Before data moves, the ranks compare their calls.
+void World::check_call(const bp_host* host, Group& group, const Request& request) {
   check_failure();
   BP_CHECK(!left_, DEVICE, request.notice.op, ": this process has left the others (bp.distributed.finalize)");
   if (request.call.kind == BP_COLLECTIVE_SEND)
@@ -297,15 +295,27 @@ void World::run(const bp_host* host, Group& group, const Request& request) {
     expect(host, group, request.notice);
   else
     meet(host, group, request.notice);
-  if (request.call.count == 0) return;
-  void* work = nullptr;
+}
+
+void World::start(Group& group, const Request& request, void** work) {
   bp_collective_call call = request.call;
   if (call.kind < BP_COLLECTIVE_SEND || call.kind > BP_COLLECTIVE_RECV) call.flags = BP_COLLECTIVE_ALL_THERE;
-  {
-    const Watched watched(*this, group, request.notice);
-    check_for_all(provider_.start(group.handle, &call, &work), request.notice);
-  }
-  if (work) finish(host, group, request, work);
+  const Watched watched(*this, group, request.notice);
+  check_for_all(provider_.start(group.handle, &call, work), request.notice);
+}
+
+void World::run(const bp_host* host, Group& group, const Request& request) {
+  settle_order(host, group);
+  check_call(host, group, request);
+  if (request.call.count == 0) return;
+  void* work = nullptr;
+  start(group, request, &work);
+  if (!work) return;
+  int32_t done = 0;
+  wait_until_moved(host, group, request, [&] {
+    check_for_all(provider_.test(group.handle, work, &done), request.notice);
+    return done != 0;
+  });
 }
 
 }  // namespace backplane::collectives

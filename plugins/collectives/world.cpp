@@ -118,6 +118,7 @@ World::World(const bp_collective_provider& provider, void* connection, int32_t r
 }
 
 World::~World() {
+  stop_moving();
   {
     std::lock_guard guard(end_lock_);
     ends_ = true;
@@ -141,12 +142,14 @@ bool World::has_failed() const { return all_->board && all_->board.failure().rep
 
 void World::leave() {
   if (left_) return;
+  stop_moving();
   left_ = true;
   if (all_->board) all_->board.state(rank_).state.store(RankState::kLeft, std::memory_order_release);
   check(provider_.leave(connection_), "leave");
 }
 
 void World::abort() {
+  stop_moving();
   // The others raise the failure, too, before their processes end.
   const auto end = Clock::now() + std::chrono::milliseconds(1500);
   const auto is_done = [&](int32_t rank) {

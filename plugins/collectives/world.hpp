@@ -36,6 +36,19 @@ struct Request {
   Notice notice;
 };
 
+// A call that has begun: copies of what it takes and gives, until it is finished.
+struct Pending {
+  Request request;
+  std::vector<char> in, out;
+  std::function<void(void* to)> complete;  // gives the result
+  int64_t number = 0;
+  Group* group = nullptr;
+  void* work = nullptr;  // the provider's
+  bool done = false;
+  bp_status status = BP_OK;
+  std::string error;
+};
+
 class World {
  public:
   // `provider`: a file, or "threads". Then `rank`, `size` and `name` say which of the ranks of which world this thread
@@ -56,6 +69,10 @@ class World {
   Group& group(const std::string& name, const bp_host* host);
   // Returns once the call's results are there. Throws, on every rank, what went wrong on any.
   void run(const bp_host* host, Group& group, const Request& request);
+  // The same in two steps: the first returns a number while the data moves, the second writes the result. `notice`:
+  // what the second step is for.
+  int64_t begin(const bp_host* host, Group& group, std::unique_ptr<Pending> pending);
+  void end(const bp_host* host, int64_t number, const Notice& notice, void* out);
 
   double timeout = 4.5;  // seconds that a rank waits for another
   bool has_failed() const;
@@ -84,7 +101,15 @@ class World {
   void meet_by_messages(const bp_host* host, Group& group, const Notice& notice);
   void announce(const bp_host* host, Group& group, const Notice& notice);
   void expect(const bp_host* host, Group& group, const Notice& notice);
-  void finish(const bp_host* host, Group& group, const Request& request, void* work);
+  void check_call(const bp_host* host, Group& group, const Request& request);
+  void start(Group& group, const Request& request, void** work);
+  // Calls has_moved() until it is true.
+  void wait_until_moved(const bp_host* host, Group& group, const Request& request, std::function<bool()> has_moved);
+  bool test_pending(Pending& pending);
+  void wait_for_pending(const bp_host* host, Pending& pending);
+  void settle_order(const bp_host* host, Group& group);
+  void move_on();
+  void stop_moving();
   std::unique_ptr<Group> make_group(const std::string& name, std::vector<int32_t> ranks, const bp_host* host);
   bool is_lost(int32_t rank) const;
   std::string last_call(const Group& group, int32_t place) const;
@@ -116,6 +141,13 @@ class World {
   std::condition_variable end_;
   bool ends_ = false;
   std::thread watcher_;
+
+  std::mutex pending_lock_;
+  std::vector<std::shared_ptr<Pending>> pending_;  // in the order in which they began
+  std::condition_variable has_pending_;
+  int64_t begun_ = 0;
+  bool stops_moving_ = false;
+  std::thread mover_;
 };
 
 // The provider whose ranks are threads of this process.

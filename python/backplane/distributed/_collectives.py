@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Literal, overload
 
 import backplane as bp
 from backplane import Tensor
@@ -13,7 +13,7 @@ from ._connection import ops
 from ._groups import Group, chosen
 
 __all__ = [
-    "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",
+    "Work", "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",
 ]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -44,30 +44,78 @@ def _tensor(name: str, x: Any) -> Tensor:
     return bp.asarray(x)
 
 
-def all_reduce(x: Any, op: str = "sum", *, group: Group | None = None) -> Tensor:
+class Work:
+    """A collective that has begun, as `all_reduce(x, async_op=True)` gives it: the data moves while the program computes.
+
+    It works on a copy of x as x was then. Each rank waits for its works in the order in which they began, once each; gradients lead
+    through wait() to x.
+    """
+
+    def __init__(self, name: str, x: Tensor, words: dict[str, Any]) -> None:
+        self._name, self._x, self._words = name, x, words
+        self._call: Tensor | None = getattr(ops(), f"{name}_start")(x, **words)
+
+    def wait(self) -> Tensor:
+        """The result, when it is there. Errors: those of the collective; ArgumentValueError where it was waited for before."""
+        if self._call is None:
+            raise bp.ArgumentValueError(f"{self._name}: the work was waited for before; keep the tensor that wait() gave")
+        call, self._call = self._call, None
+        result: Tensor = getattr(ops(), f"{self._name}_finish")(call, self._x, **self._words)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<Work: {self._name} at {self._words['site']}, {'waited for' if self._call is None else 'begun'}>"
+
+
+def _called(name: str, x: Any, async_op: bool, words: dict[str, Any]) -> Any:
+    tensor = _tensor(name, x)
+    return Work(name, tensor, words) if async_op else getattr(ops(), name)(tensor, **words)
+
+
+@overload
+def all_reduce(x: Any, op: str = "sum", *, group: Group | None = None, async_op: Literal[False] = False) -> Tensor: ...
+@overload
+def all_reduce(x: Any, op: str = "sum", *, group: Group | None = None, async_op: Literal[True]) -> Work: ...
+def all_reduce(x: Any, op: str = "sum", *, group: Group | None = None, async_op: bool = False) -> Tensor | Work:
     """The sum of x over the ranks of the group, on each of them. op: "sum", "mean", "max", "min" or "prod".
 
     x: a tensor of the same shape and dtype on every rank. Half floats reduce in float32. bool takes "max" (or), "min" and "prod" (and).
+    async_op: gives a Work at once, whose wait() gives the result.
     The gradient of the sum is the sum of the ranks' cotangents; equal maxima share theirs.
     Errors: DtypeError for a mean of integers or an order of complex numbers; DeviceError where a rank is lost, late or calls something else.
     """
     g = chosen("all_reduce", group)
-    return ops().all_reduce(_tensor("all_reduce", x), n=g.size, op=op, group=g.name, site=site())
+    result: Tensor | Work = _called("all_reduce", x, async_op, {"n": g.size, "op": op, "group": g.name, "site": site()})
+    return result
 
 
-def all_gather(x: Any, *, group: Group | None = None) -> Tensor:
-    """The tensors of all ranks, joined along axis 0 in the order of ranks, on each of them; numbers become a vector."""
+@overload
+def all_gather(x: Any, *, group: Group | None = None, async_op: Literal[False] = False) -> Tensor: ...
+@overload
+def all_gather(x: Any, *, group: Group | None = None, async_op: Literal[True]) -> Work: ...
+def all_gather(x: Any, *, group: Group | None = None, async_op: bool = False) -> Tensor | Work:
+    """The tensors of all ranks, joined along axis 0 in the order of ranks, on each of them; numbers become a vector.
+
+    async_op: gives a Work at once, whose wait() gives the result.
+    """
     g = chosen("all_gather", group)
-    return ops().all_gather(_tensor("all_gather", x), n=g.size, group=g.name, site=site())
+    result: Tensor | Work = _called("all_gather", x, async_op, {"n": g.size, "group": g.name, "site": site()})
+    return result
 
 
-def reduce_scatter(x: Any, op: str = "sum", *, group: Group | None = None) -> Tensor:
+@overload
+def reduce_scatter(x: Any, op: str = "sum", *, group: Group | None = None, async_op: Literal[False] = False) -> Tensor: ...
+@overload
+def reduce_scatter(x: Any, op: str = "sum", *, group: Group | None = None, async_op: Literal[True]) -> Work: ...
+def reduce_scatter(x: Any, op: str = "sum", *, group: Group | None = None, async_op: bool = False) -> Tensor | Work:
     """The sum of x over the ranks, of which each rank receives its block along axis 0. op: as for all_reduce.
 
+    async_op: gives a Work at once, whose wait() gives the result.
     Errors: ShapeError where the number of ranks does not divide axis 0.
     """
     g = chosen("reduce_scatter", group)
-    return ops().reduce_scatter(_tensor("reduce_scatter", x), n=g.size, op=op, group=g.name, site=site())
+    result: Tensor | Work = _called("reduce_scatter", x, async_op, {"n": g.size, "op": op, "group": g.name, "site": site()})
+    return result
 
 
 def broadcast(x: Any, root: int = 0, *, group: Group | None = None) -> Tensor:

@@ -37,20 +37,36 @@ def _buckets(tensors: list[Tensor], bucket_bytes: int) -> Iterable[list[int]]:
         yield numbers
 
 
-def _in_buckets(tensors: list[Tensor], call: Callable[[Tensor], Tensor], bucket_bytes: int = _BUCKET) -> list[Tensor]:
-    """call of all elements of the tensors, in few calls: of one that does the same to each element."""
+def _in_buckets(tensors: list[Tensor], collective: Callable[..., Any], bucket_bytes: int = _BUCKET, *, overlaps: bool = False) -> list[Tensor]:
+    """The results for all elements of the tensors, in few calls of a collective that does the same to each element.
+
+    overlaps: it takes async_op, so that a bucket travels while the next one is joined.
+    """
     results: list[Tensor] = list(tensors)
-    for numbers in _buckets(tensors, bucket_bytes):
+    buckets = list(_buckets(tensors, bucket_bytes))
+    begun: list[tuple[list[int], Callable[[], Tensor]]] = []
+    for numbers in buckets:
+        x = tensors[numbers[0]] if len(numbers) == 1 else bp.concat([tensors[i].reshape((-1,)) for i in numbers])
+        if overlaps and len(buckets) > 1:
+            begun.append((numbers, collective(x, async_op=True).wait))
+        else:
+            result: Tensor = collective(x)
+            begun.append((numbers, lambda result=result: result))
+    for numbers, wait in begun:
+        joined = wait()
         if len(numbers) == 1:
-            results[numbers[0]] = call(tensors[numbers[0]])
+            results[numbers[0]] = joined
             continue
-        joined = call(bp.concat([tensors[i].reshape((-1,)) for i in numbers]))
         start = 0
         for i in numbers:
             x = tensors[i]
             results[i] = joined[start : start + x.size].reshape(x.shape)
             start += x.size
     return results
+
+
+def _mean_over(group: Group | None) -> Callable[..., Any]:
+    return functools.partial(_collectives.all_reduce, op="mean", group=group)
 
 
 def average_gradients(gradients: Any, *, group: Group | None = None, bucket_bytes: int = _BUCKET) -> Any:
@@ -61,7 +77,7 @@ def average_gradients(gradients: Any, *, group: Group | None = None, bucket_byte
     chosen("average_gradients", group)
     leaves, structure = bp.tree.flatten(gradients)
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    means = _in_buckets([leaves[i] for i in places], lambda x: _collectives.all_reduce(x, "mean", group=group), bucket_bytes)
+    means = _in_buckets([leaves[i] for i in places], _mean_over(group), bucket_bytes, overlaps=True)
     _gradient_sync.mark(means)
     for i, mean in zip(places, means):
         leaves[i] = mean
@@ -87,7 +103,7 @@ class _Average:
 
     def __call__(self, gradients: list[Tensor]) -> list[Tensor]:
         new = bp.unguarded(lambda: [i for i, x in enumerate(gradients) if id(x) not in self._known()])
-        means = _in_buckets([gradients[i].detach() for i in new], lambda x: _collectives.all_reduce(x, "mean", group=self.group), self.bucket_bytes)
+        means = _in_buckets([gradients[i].detach() for i in new], _mean_over(self.group), self.bucket_bytes, overlaps=True)
         results = list(gradients)
         for i, mean in zip(new, means):
             results[i] = mean
@@ -194,7 +210,7 @@ def _mean_results(result: Any, group: Group | None) -> Any:
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.ndim == 0 and "floating" in x.dtype.kind]
     if not places:
         return result
-    for i, mean in zip(places, _in_buckets([leaves[i].detach() for i in places], lambda x: _collectives.all_reduce(x, "mean", group=group))):
+    for i, mean in zip(places, _in_buckets([leaves[i].detach() for i in places], _mean_over(group))):
         leaves[i] = mean
     return bp.tree.unflatten(structure, leaves)
 
