@@ -39,7 +39,7 @@ void World::end(const bp_host* host, int64_t number, const Notice& notice, void*
   const Notice& begun = found->request.notice;
   BP_CHECK(begun.kind == notice.kind && begun.reduce == notice.reduce && begun.dtype == notice.dtype &&
                begun.elements == notice.elements,
-           VALUE, notice.op, ": found ", described(notice), ", expected what has begun: ", described(begun));
+           VALUE, notice.op, ": found ", described(notice), ", expected the call that has begun: ", described(begun));
   wait_for_pending(host, *found);
   {
     std::lock_guard guard(pending_lock_);
@@ -66,7 +66,7 @@ void World::wait_for_pending(const bp_host* host, Pending& pending) {
                              provider_.name + ": " + pending.error);
 }
 
-// Ranks that are threads have one round at a time: what has begun ends before the next call of the group.
+// Ranks that are threads have one round at a time: an open call ends before the next call of the group.
 void World::settle_order(const bp_host* host, Group& group) {
   if (is_process_) return;
   std::vector<std::shared_ptr<Pending>> open;

@@ -36,7 +36,7 @@ struct Request {
   Notice notice;
 };
 
-// A call that has begun: copies of what it takes and gives, until it is finished.
+// A call that has begun, with copies of its operand and result, until it is finished.
 struct Pending {
   Request request;
   std::vector<char> in, out;

@@ -90,7 +90,7 @@ def check_background_refusals():
     try:
         bp.ops.collective.all_reduce_finish(other._call, bp.ones(3), n=d.size())
     except bp.ArgumentValueError as error:
-        assert "expected what has begun" in str(error), error
+        assert "expected the call that has begun" in str(error), error
     else:
         raise AssertionError("another shape")
     assert np.all(other.wait().numpy() == d.size())
