@@ -4,7 +4,6 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
-#include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/shown_values.hpp"
 #include "memory/epoch.hpp"
@@ -33,7 +32,7 @@ class Folding {
 };
 
 bool Folding::may_fold(const Node& node) const {
-  if ((node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered)) || has_effect(node))
+  if (node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered))
     return false;
   uint64_t operands = 0;
   bool known = true;

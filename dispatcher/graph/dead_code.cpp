@@ -1,11 +1,8 @@
 #include "graph/dead_code.hpp"
 
 #include "graph/ordered_nodes.hpp"
-#include "registry/ordered_ops.hpp"
 
 namespace backplane::core::graph {
-
-bool has_effect(const Node& node) { return (node.op->flags & kHasEffect) && node.n_results > 0; }
 
 size_t remove_dead_code(Graph& graph) {
   std::vector<ValueId> given_out = graph.outputs;
@@ -14,8 +11,6 @@ size_t remove_dead_code(Graph& graph) {
     if (s.value != kNone) given_out.push_back(s.value);
   for (const NodeId id : ordered_nodes(graph))
     if (graph.node(id).n_results > 0) given_out.push_back(graph.node(id).first_result);
-  for (NodeId id = 0; id < graph.nodes().size(); ++id)
-    if (!graph.is_erased(id) && has_effect(graph.node(id))) given_out.push_back(graph.node(id).first_result);
   const std::vector<bool> needed = needed_nodes(graph, given_out);
   size_t erased = 0;
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {

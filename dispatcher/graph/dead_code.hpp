@@ -1,4 +1,4 @@
-// Erases the nodes of which nothing that the graph gives depends, but for those with an effect.
+// Erases the nodes of which nothing that the graph gives depends, but for calls of ordered ops.
 #pragma once
 
 #include <span>
@@ -7,9 +7,6 @@
 #include "graph/graph.hpp"
 
 namespace backplane::core::graph {
-
-// Is it run for more than its results? Ops with the tag "effect" are.
-bool has_effect(const Node& node);
 
 // How many nodes went. Linear. Random ops go too: their draws stay, so that the others' counters do.
 size_t remove_dead_code(Graph& graph);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/crossing.hpp"
+#include "graph/dead_code.hpp"
 #include "graph/kept_executables.hpp"
 #include "graph/ordered_nodes.hpp"
 #include "graph/region_split.hpp"
@@ -113,6 +114,7 @@ class Partition {
   }
   void ask_all(std::vector<std::string>* reasons);
   void split_waiting();
+  std::vector<uint32_t> ranks() const;
   bool order(std::vector<NodeId>& leaders) const;
   void dissolve() {
     members_.clear();
@@ -208,7 +210,38 @@ void Partition::split_waiting() {
   members_ = std::move(parts);
 }
 
-// Units by the smallest node that is ready; false: some wait for each other.
+// Which units come first: those that begin something in the background, with all that they need. An ordered node begins
+// something if only ordered nodes read what it gives. Per unit its rank; the last rank: it needs not come early.
+std::vector<uint32_t> Partition::ranks() const {
+  const std::vector<NodeId> ordered = ordered_nodes(graph_);
+  const size_t n = graph_.nodes().size();
+  std::vector<uint32_t> ranks(n, static_cast<uint32_t>(ordered.size()));
+  if (ordered.size() < 2) return ranks;
+  std::vector<bool> is_read(n, false), is_ordered(n, false), is_read_by_others(n, false);
+  for (const NodeId id : ordered) is_ordered[id] = true;
+  for (NodeId id = 0; id < n; ++id) {
+    if (graph_.is_erased(id)) continue;
+    Graph::each_value(graph_.arguments(graph_.node(id)), [&](ValueId v) {
+      const NodeId maker = graph_.value(v).node;
+      if (maker == kNone) return;
+      is_read[maker] = true;
+      if (!is_ordered[id]) is_read_by_others[maker] = true;
+    });
+  }
+  for (const ValueId v : graph_.outputs)
+    if (graph_.value(v).node != kNone) is_read_by_others[graph_.value(v).node] = true;
+  for (uint32_t rank = 0; rank < ordered.size(); ++rank) {
+    const NodeId begins = ordered[rank];
+    if (!is_read[begins] || is_read_by_others[begins]) continue;
+    const ValueId given = graph_.node(begins).first_result;
+    const std::vector<bool> needed = needed_nodes(graph_, {&given, 1});
+    for (NodeId id = 0; id < n; ++id)
+      if (needed[id]) ranks[leader_[id]] = std::min(ranks[leader_[id]], rank);
+  }
+  return ranks;
+}
+
+// Units by rank, then by the smallest node that is ready; false: some wait for each other.
 bool Partition::order(std::vector<NodeId>& leaders) const {
   const size_t n = graph_.nodes().size();
   std::vector<std::vector<NodeId>> readers(n);
@@ -230,19 +263,21 @@ bool Partition::order(std::vector<NodeId>& leaders) const {
     }
     before = id;
   }
-  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+  const std::vector<uint32_t> rank_of = ranks();
+  using Ready = std::pair<uint32_t, NodeId>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   size_t units = 0;
   for (NodeId id = 0; id < n; ++id) {
     if (graph_.is_erased(id) || leader_[id] != id) continue;
     ++units;
-    if (waits[id] == 0) ready.push(id);
+    if (waits[id] == 0) ready.push({rank_of[id], id});
   }
   for (leaders.clear(); !ready.empty();) {
-    const NodeId next = ready.top();
+    const NodeId next = ready.top().second;
     ready.pop();
     leaders.push_back(next);
     for (const NodeId reader : readers[next])
-      if (--waits[reader] == 0) ready.push(reader);
+      if (--waits[reader] == 0) ready.push({rank_of[reader], reader});
   }
   return leaders.size() == units;
 }

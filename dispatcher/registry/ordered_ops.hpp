@@ -1,5 +1,6 @@
-// Ops whose calls do something that no result shows, as collectives do: tag `collective`. A graph keeps their order,
-// and neither merges, drops, repeats nor computes them ahead of time.
+// Ops whose calls do something that no result shows: tags `collective`, for calls that need the other ranks of a
+// program, and `effect`, for calls that print or tell the program something. A graph keeps their order, and neither
+// merges, drops, repeats nor computes them ahead of time.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,5 @@ namespace backplane::core {
 
 // Beside BP_OP_* and those of registry.hpp, in OpEntry::flags.
 inline constexpr uint64_t kOrdered = uint64_t{1} << 57;
-
-// Ops that are run for more than their results: tag `effect`. A graph keeps their calls, and computes none ahead of
-// time.
-inline constexpr uint64_t kHasEffect = uint64_t{1} << 56;
 
 }  // namespace backplane::core

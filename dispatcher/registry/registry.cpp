@@ -45,8 +45,7 @@ void classify(OpEntry& entry) {
   entry.fast_path = fast_path(record);
   entry.edges = handlers.edges[static_cast<size_t>(entry.fast_path)];
   if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
-  if (has_tag(record.def.tags, "collective")) entry.flags |= kOrdered;
-  if (has_tag(record.def.tags, "effect")) entry.flags |= kHasEffect;
+  if (has_tag(record.def.tags, "collective") || has_tag(record.def.tags, "effect")) entry.flags |= kOrdered;
   if (has_tag(record.def.tags, "role:stop_gradient")) entry.flags |= kDetaches;
   if (has_tag(record.def.tags, "role:put_add")) entry.flags |= kAddsToFirst;
   entry.vjp_of_arg.clear();

@@ -123,3 +123,24 @@ def test_a_callback_may_use_its_buffer_again_and_may_not_change_its_arguments():
         doubled = lambda a: a.__imul__(2)
         with pytest.raises(ValueError, match="read-only"):
             run(x)
+
+
+def test_equal_prints_of_a_compiled_function_are_all_made_and_in_order(capsys):
+    def f(x):
+        for text in ("first {}", "second {}", "first {}"):
+            bp.debug.print(text, x)
+        return x * 2
+
+    compiled = bp.compile(f)
+    for _ in range(2):
+        compiled(bp.asarray([1.0]))
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["first", "second", "first"] * 2
+
+
+def test_export_refuses_prints(tmp_path):
+    def f(x):
+        bp.debug.print("{}", x)
+        return x
+
+    with pytest.raises(NotImplementedError, match="whose effect is on a running program"):
+        bp.export(f, [bp.ones(2)], tmp_path / "f.safetensors")

@@ -24,9 +24,13 @@ _BUCKET = 32 << 20  # bytes
 
 
 def _buckets(tensors: list[Tensor], bucket_bytes: int) -> Iterable[list[int]]:
-    """Numbers of tensors that travel together: of one dtype and device, and no more bytes than a bucket has."""
+    """Numbers of tensors that travel together: of one dtype and device, and no more bytes than a bucket has.
+
+    The last tensors come first: the backward pass has the gradients of the last layers first.
+    """
     open_buckets: dict[Any, tuple[list[int], int]] = {}
-    for i, x in enumerate(tensors):
+    for i in reversed(range(len(tensors))):
+        x = tensors[i]
         key = (x.dtype, x.device)
         numbers, held = open_buckets.get(key, ([], 0))
         if numbers and held + x.nbytes > bucket_bytes:

@@ -65,6 +65,25 @@ def check_background_transforms():
             same(compiled(x), bp.grad(loss(one))(x).numpy(), f"compiled gradient of {name}")
 
 
+def check_background_begins_early():
+    """A graph begins to move data as soon as that is there, whatever else was traced before."""
+
+    def f(x, w):
+        sent, other = bp.sin(x), bp.tanh(x @ w)
+        work = d.all_reduce(sent, async_op=True)
+        return work.wait() @ bp.exp(other)
+
+    x, w = bp.ones((4, 4)) * (d.rank() + 1), bp.ones((4, 4)) / 8
+    compiled = bp.compile(f)
+    compiled(x, w)
+    with bp.profile() as profile:
+        compiled(x, w)
+    names = [event["name"] for event in profile.events]
+    order = [next(i for i, name in enumerate(names) if wanted in name) for wanted in ("all_reduce_start", "matmul", "all_reduce_finish")]
+    assert order == sorted(order), names
+    same(compiled(x, w), f(x, w).numpy(), "a graph that begins early")
+
+
 def check_background_buckets():
     r, n = d.rank(), d.size()
     gradients = [bp.ones((100, 100)) * (r + i) for i in range(5)]
