@@ -32,8 +32,7 @@ class Folding {
 };
 
 bool Folding::may_fold(const Node& node) const {
-  if (node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered))
-    return false;
+  if (node.op->flags & (BP_OP_RANDOM | BP_OP_HIGHER_ORDER | BP_OP_DYNAMIC | kOrdered)) return false;
   uint64_t operands = 0;
   bool known = true;
   for (const Argument& a : graph_.arguments(node)) known = known && !a.is_draw() && !a.is_graph() && !a.is_symbolic();

@@ -38,10 +38,11 @@ void save(const Graph& graph, const std::string& path) {
                  " in place, and a file has no caller whose tensor that would be. Fix: copy it first, and return the "
                  "new value; running statistics are not updated outside of training");
   if (const std::vector<NodeId> ordered = ordered_nodes(graph); !ordered.empty())
-    detail::fail(BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": node ", ordered[0], " calls ",
-                 graph.node(ordered[0]).op->record->name,
-                 ", whose effect is on a running program: on its output, or on other ranks. A file has neither. Fix: leave "
-                 "the call out of the exported function");
+    detail::fail(
+        BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": node ", ordered[0], " calls ",
+        graph.node(ordered[0]).op->record->name,
+        ", whose effect is on a running program: on its output, or on other ranks. A file has neither. Fix: leave "
+        "the call out of the exported function");
   const std::unique_ptr<Graph> written = graph.clone();
   remove_dead_code(*written);
   written->compact();
