@@ -305,11 +305,16 @@ void call_on_device(const Call& call) {
   const Plan& plan = call.op.plan();
   ResultShapes shapes(call);
   if (!decompose && !lacking)
-    if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr))
+    if (const KernelRow* row = pick_row(call, device, compute, shapes, nullptr)) {
+      if (device_observer) [[unlikely]]
+        device_observer(call, device, compute, row, DeviceRule::kMissing);
       return run_kernel(call, *row, device, compute, shapes);
+    }
   const uint32_t backend = device.backend->index;
   const DeviceRule otherwise =
       lacking || backend >= plan.n_devices ? DeviceRule::kMissing : plan.devices[backend].otherwise;
+  if (device_observer) [[unlikely]]
+    device_observer(call, device, compute, nullptr, otherwise);
   if (otherwise == DeviceRule::kDecomposition) {
     shapes.check();  // the same shape errors on every backend, whoever computes
     count_decomposition(call.op, device);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "backplane/log.hpp"
 #include "backplane/op.hpp"
 #include "call/dispatch.hpp"
 #include "call/extensions.hpp"
@@ -40,15 +41,9 @@ void set_error(bp_status code, const char* message) {
 const char* get_error() { return cold().error.c_str(); }
 
 constexpr const char* kSeverities[] = {"debug", "info", "warning", "error"};
-const int kLogThreshold = [] {
-  const char* wanted = std::getenv("BACKPLANE_LOG");
-  for (int i = 0; wanted && i < 4; ++i)
-    if (std::strcmp(wanted, kSeverities[i]) == 0) return i;
-  return static_cast<int>(BP_LOG_WARNING);
-}();
 
 void log(int32_t severity, const char* message) {
-  if (severity < kLogThreshold || severity > BP_LOG_ERROR) return;
+  if (severity < log_severity() || severity > BP_LOG_ERROR) return;
   std::fprintf(stderr, "backplane: %s: %s\n", kSeverities[severity], message);
 }
 

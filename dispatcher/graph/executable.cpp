@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backplane/device.hpp"
+#include "backplane/log.hpp"
 #include "call/dispatch.hpp"
 #include "call/profile.hpp"
 #include "graph/explain.hpp"
@@ -22,6 +23,20 @@ namespace backplane::core::graph {
 namespace {
 
 constexpr size_t kMaxPlans = 8;  // and graphs for given sizes
+
+void log_plan(const Graph& graph, const std::string& text) {
+  if (logs(LogTopic::kPlan)) log_line(LogTopic::kPlan, "graph " + graph.name + ": " + text);
+}
+
+std::string shapes_text(std::span<const Tensor> inputs) {
+  std::string text;
+  for (const Tensor& input : inputs) {
+    text += text.empty() ? "[" : ", [";
+    for (size_t i = 0; i < input.shape().size(); ++i) text += (i ? ", " : "") + std::to_string(input.shape()[i]);
+    text += "]";
+  }
+  return "(" + text + ")";
+}
 
 // Are there keys for which the calls of a run have to be made one by one?
 bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
@@ -152,8 +167,15 @@ std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
   const std::shared_ptr<const Plans> known = plans_.load(std::memory_order_acquire);
   if (known)
     for (const std::shared_ptr<Plan>& plan : *known)
-      if (plan->fits(inputs)) return plan;
+      if (plan->fits(inputs)) {
+        if (logs(LogTopic::kPlan)) log_plan(*graph_, "a kept plan answers for " + shapes_text(inputs));
+        return plan;
+      }
   auto made = std::make_shared<Plan>(build_within_budget(bind(inputs), inputs));
+  if (logs(LogTopic::kPlan))
+    log_plan(*graph_, "none of " + std::to_string(known ? known->size() : 0) + " kept plans fits " +
+                          shapes_text(inputs) + "; a new plan with " + std::to_string(made->data().summary.arena) +
+                          " bytes of memory");
   plans_.store(with_newest(made, known), std::memory_order_release);
   return made;
 }
@@ -163,9 +185,16 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   BP_CHECK(draws.size() == graph_->draws.size(), VALUE, "graph ", graph_->name, ": takes ", graph_->draws.size(),
            " reservations of random numbers, found ", draws.size());
   if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws);
-  if (!plannable_ || intercepted(*graph_, inputs)) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  if (!plannable_ || intercepted(*graph_, inputs)) {
+    log_plan(*graph_, plannable_ ? "runs node by node: a transform, the tape or a plugin's key takes its calls"
+                                 : "runs node by node: a size depends on values, or plans are off");
+    return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  }
   const std::shared_ptr<Plan> plan = plan_for(inputs);
-  if (!plan->may_run()) return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  if (!plan->may_run()) {
+    log_plan(*graph_, "runs node by node: a stream is being captured, and a step of the plan cannot be");
+    return interpret(*graph_, inputs, bind(inputs), draws, functions_);
+  }
   return plan->run(inputs, draws);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "backplane/log.hpp"
 #include "backplane/plugin/cache_file.hpp"
 #include "memory/epoch.hpp"
 #include "record/host_table.hpp"
@@ -49,14 +50,20 @@ bp_status kept_or_compiled(const Device& device, const bp_graph& region, bp_exec
   if (!key.empty()) {
     const std::string bytes = plugin::find_kept(folder, prefix, key);
     if (!bytes.empty() && compiler.deserialize(backend.def.context, &host_table, id_of(device), bytes.data(),
-                                               bytes.size(), info, executable) == BP_OK)
+                                               bytes.size(), info, executable) == BP_OK) {
+      if (logs(LogTopic::kFuse))
+        log_line(LogTopic::kFuse, "a region on " + name_of(device) + ": read from " + folder.string());
       return BP_OK;
+    }
     *info = {};
     info->header = BP_HEADER(bp_executable_info);
     *executable = nullptr;
   }
   take_error();
   const bp_status status = compiler.compile(backend.def.context, &host_table, id_of(device), &region, info, executable);
+  if (logs(LogTopic::kFuse))
+    log_line(LogTopic::kFuse,
+             "a region on " + name_of(device) + (status == BP_OK ? ": compiled" : ": the compiler failed"));
   if (status == BP_OK && *executable && !key.empty()) {
     plugin::keep(folder, prefix, key, written_down(backend, *executable));
     take_error();

@@ -5,6 +5,7 @@
 #include <queue>
 #include <set>
 
+#include "backplane/log.hpp"
 #include "graph/crossing.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/kept_executables.hpp"
@@ -124,6 +125,8 @@ class Partition {
 
  private:
   void ask(Device& device, std::vector<std::string>* reasons);
+  void log_partition(const Device& device, const std::vector<NodeId>& nodes, const std::vector<uint32_t>& regions,
+                     const std::vector<const char*>& said) const;
   std::shared_ptr<Region> compile(const std::vector<NodeId>& nodes, Device& device, std::vector<ValueId> outputs);
 
   const Graph& graph_;
@@ -147,6 +150,20 @@ void Partition::ask_all(std::vector<std::string>* reasons) {
   for (Device* device : devices) ask(*device, reasons);
 }
 
+// BACKPLANE_LOG=fuse: the region of each node, or why it has none.
+void Partition::log_partition(const Device& device, const std::vector<NodeId>& nodes,
+                              const std::vector<uint32_t>& regions, const std::vector<const char*>& said) const {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const OpEntry* op = graph_.node(nodes[i]).op;
+    const std::string node = "node " + std::to_string(nodes[i]) + " (" +
+                             (op ? std::string(op->record->name) : "a function") + ") on " + name_of(device) + ": ";
+    const bool in_region = regions[i] != BP_NO_REGION;
+    log_line(LogTopic::kFuse, node + (in_region ? "region " + std::to_string(regions[i])
+                                      : said[i] ? std::string("no region: ") + said[i]
+                                                : std::string("no region")));
+  }
+}
+
 void Partition::ask(Device& device, std::vector<std::string>* reasons) {
   const bp_extension_compiler* compiler = device.backend->extensions.compiler;
   if (!compiler) return;
@@ -168,14 +185,16 @@ void Partition::ask(Device& device, std::vector<std::string>* reasons) {
   for (const NodeId id : nodes) groups[id] = 0;
   const CrossingGraph crossing(graph_, symbols_, nodes, outputs_of(graph_, nodes, escaping(graph_, groups)));
   std::vector<uint32_t> regions(nodes.size(), BP_NO_REGION);
-  std::vector<const char*> said(reasons ? nodes.size() : 0, nullptr);
+  const bool logged = logs(LogTopic::kFuse);
+  std::vector<const char*> said(reasons || logged ? nodes.size() : 0, nullptr);
   uint32_t n_regions = 0;
   take_error();
   const bp_status status = compiler->partition(device.backend->def.context, &host_table, id_of(device), &crossing.get(),
-                                               regions.data(), &n_regions, reasons ? said.data() : nullptr);
+                                               regions.data(), &n_regions, said.empty() ? nullptr : said.data());
   if (status != BP_OK) return log("the compiler of " + name_of(device) + " claims nothing: " + take_cause());
-  for (size_t i = 0; i < said.size(); ++i)
+  for (size_t i = 0; reasons && i < said.size(); ++i)
     if (said[i]) (*reasons)[nodes[i]] = said[i];
+  if (logged) log_partition(device, nodes, regions, said);
   std::vector<std::vector<NodeId>> claimed(std::min<size_t>(n_regions, nodes.size()));
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (regions[i] < claimed.size())

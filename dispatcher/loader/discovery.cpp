@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backplane/log.hpp"
 #include "loader/elf_symbols.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
@@ -82,6 +83,14 @@ std::string why_refused(const std::string& folder, const Manifest& manifest) {
   return why.empty() ? why_taken(manifest) : why;
 }
 
+void add_found(std::unique_ptr<Found> entry) {
+  if (logs(LogTopic::kLoader))
+    log_line(LogTopic::kLoader, "plugin " + entry->manifest.name +
+                                    (entry->state == Found::State::kRefused ? ": refused: " + entry->why
+                                                                            : ": found, " + entry->manifest.path));
+  discovery().found.push_back(std::move(entry));
+}
+
 // Whatever is wrong with one manifest stays with its entry: it must not hide the others.
 void add_manifest(const std::string& folder, const std::string& path) {
   for (const auto& known : discovery().found)
@@ -101,7 +110,7 @@ void add_manifest(const std::string& folder, const std::string& path) {
     entry->state = Found::State::kRefused;
     entry->why = error.what();
   }
-  discovery().found.push_back(std::move(entry));
+  add_found(std::move(entry));
 }
 
 // A plugin's file that no manifest describes is not found, and whoever put it there is to know why.
@@ -123,7 +132,7 @@ void add_orphans(const std::string& folder) {
     entry->state = Found::State::kRefused;
     entry->why = file + " has no manifest, so nothing of it is found; write " + usual.filename().string() +
                  " beside it (docs/reference/manifest.md), or load it by its path";
-    discovery().found.push_back(std::move(entry));
+    add_found(std::move(entry));
   }
 }
 
@@ -131,6 +140,7 @@ void search_folder(const std::string& folder) {
   const std::vector<std::string> manifests = manifests_in(folder);
   const std::string why = why_untrusted(folder);
   BP_CHECK(why.empty(), VALUE, "plugin folder ", folder, ": is not searched: ", why);
+  if (logs(LogTopic::kLoader)) log_line(LogTopic::kLoader, "folder " + folder + ": searched");
   discovery().folders.push_back({folder, ""});
   for (const std::string& path : manifests) add_manifest(folder, path);
   add_orphans(folder);
@@ -140,6 +150,7 @@ void search_if_there(const std::string& folder) {
   try {
     search_folder(folder);
   } catch (const Error& error) {
+    if (logs(LogTopic::kLoader)) log_line(LogTopic::kLoader, "folder " + folder + ": skipped: " + error.what());
     discovery().folders.push_back({folder, error.what()});
   }
 }
@@ -158,6 +169,8 @@ bool open_entry(Found& entry) {
     entry.state = Found::State::kRefused;
     entry.why = error.what();
     entry.code = error.code();
+    if (logs(LogTopic::kLoader))
+      log_line(LogTopic::kLoader, "plugin " + entry.manifest.name + ": refused: " + entry.why);
     return false;
   }
 }

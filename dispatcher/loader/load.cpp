@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backplane/error.hpp"
+#include "backplane/log.hpp"
 #include "loader/library.hpp"
 #include "loader/manifest.hpp"
 #include "loader/records.hpp"
@@ -158,6 +159,7 @@ core::PluginRecord& load_locked(const std::string& given) {
   record->table = library.table;
   record->version = library.table.version ? library.table.version : "";
   register_all(*record, manifest);
+  if (logs(LogTopic::kLoader)) log_line(LogTopic::kLoader, "plugin " + record->name + ": opened, " + path);
   return *record;
 }
 

@@ -21,6 +21,7 @@
 
 namespace backplane::core {
 
+struct Device;   // memory/device.hpp
 struct OpEntry;  // registry.hpp
 
 struct KernelRow {
@@ -87,6 +88,15 @@ struct Handlers {
   FastEdges edges[static_cast<size_t>(FastPath::kCount)];
 };
 extern constinit Handlers handlers;
+
+// What observes calls, each nullptr without an observer; set by static initialisers, before the first op. Gives the
+// edges that ops get in place of those of a fast path.
+using EdgeFilter = FastEdges (*)(FastPath path, const FastEdges& edges);
+inline constinit EdgeFilter edge_filter = nullptr;
+// Told about each call that reaches a device past the fast path: its row, or the rule where no row takes it.
+using DeviceObserver = void (*)(const Call& call, const Device& device, bp_dtype compute, const KernelRow* row,
+                                DeviceRule otherwise);
+inline constinit DeviceObserver device_observer = nullptr;
 
 // Verifies, copies and throws Error. Under the registry's lock, which the loader does not hold.
 void register_kernel(PluginRecord* owner, const bp_kernel_def& kernel);

@@ -44,6 +44,7 @@ void classify(OpEntry& entry) {
   entry.n_results = static_cast<int32_t>(record.results.size());
   entry.fast_path = fast_path(record);
   entry.edges = handlers.edges[static_cast<size_t>(entry.fast_path)];
+  if (edge_filter) entry.edges = edge_filter(entry.fast_path, entry.edges);
   if (has_tag(record.def.tags, "creation") || (entry.flags & (BP_OP_CREATION | BP_OP_RANDOM))) entry.flags |= kCreates;
   if (has_tag(record.def.tags, "collective") || has_tag(record.def.tags, "effect")) entry.flags |= kOrdered;
   if (has_tag(record.def.tags, "role:stop_gradient")) entry.flags |= kDetaches;

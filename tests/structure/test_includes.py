@@ -14,7 +14,7 @@ PUBLIC = "dispatcher/include/"
 SDK = "sdk/include/"  # kernels of plugins for devices of vendors
 # From the lowest: each may include those before it. What is above puts itself into the tables of what is below.
 LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "graph",
-          "control", "trace", "loader", "checked")
+          "control", "trace", "loader", "checked", "log")
 INSIDE = tuple(f"dispatcher/{layer}/" for layer in LAYERS)
 
 # Folder -> what of this tree its files may include, besides files of the folder itself.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "backplane/log.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"
@@ -21,7 +22,9 @@ std::deque<std::string>& log_lines() {
   return *lines;
 }
 
-void log_line(std::string line) {
+// For compile_log(), and for BACKPLANE_LOG=guard.
+void log_event(std::string line) {
+  if (logs(LogTopic::kGuard)) log_line(LogTopic::kGuard, line);
   log_lines().push_back(std::move(line));
   if (log_lines().size() > kKeptLines) log_lines().pop_front();
 }
@@ -67,10 +70,16 @@ PyObject* call_itself(const TransformCall& call) {
 
 // The kept call that this one is like. nullptr: none, or a Python error.
 std::shared_ptr<TracedCall> find_kept(const CompileOptions& options, const CallInputs& inputs) {
+  const bool logged = logs(LogTopic::kGuard);
   for (size_t i = 0; i < options.kept.size(); ++i) {
     const std::shared_ptr<TracedCall> traced = options.kept[i];
-    const int fits = traced->fits(inputs, nullptr);
+    std::string why;
+    const int fits = traced->fits(inputs, logged ? &why : nullptr);
     if (fits < 0) return nullptr;
+    if (logged)
+      log_line(LogTopic::kGuard, name_of(inputs.call.function) + ": kept trace " + std::to_string(i + 1) + " of " +
+                                     std::to_string(options.kept.size()) +
+                                     (fits ? " answers" : " does not fit: " + why));
     if (fits == 0) continue;
     // A comparison may have run code that changed the list.
     if (i > 0 && i < options.kept.size() && options.kept[i] == traced)
@@ -109,8 +118,8 @@ void keep(const CompileOptions& options, std::shared_ptr<TracedCall> traced, con
   options.kept.insert(options.kept.begin(), std::move(traced));
   if (options.kept.size() <= kKeptCalls) return;
   options.kept.pop_back();
-  log_line(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
-           " are kept");
+  log_event(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
+            " are kept");
 }
 
 // Follows numbers that differ from the numbers of the kept calls.
@@ -138,20 +147,20 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   bool is_of_this_size = false;  // the function does something of its own there
   std::shared_ptr<TracedCall> traced = trace_with_numbers(options, inputs, &is_of_this_size);
   if (!traced && is_of_this_size && PyErr_ExceptionMatches(PyExc_Exception)) {
-    log_line(name + ": traced for this size alone: " + taken_error());
+    log_event(name + ": traced for this size alone: " + taken_error());
     traced = TracedCall::trace(inputs, options.run);
   }
   if (!traced) return nullptr;
   const std::string times = traced->graph().is_dynamic()
                                 ? " for any size (" + std::to_string(traced->trace_count()) + " runs)"
                                 : std::string();
-  log_line(name + ": traced" + times + ", " + std::to_string(traced->graph().size()) + " nodes: " + why);
+  log_event(name + ": traced" + times + ", " + std::to_string(traced->graph().size()) + " nodes: " + why);
   const std::string refusal = traced->transform_refusal();
-  if (!refusal.empty()) log_line(name + ": runs as it is where it is transformed or differentiated: " + refusal);
+  if (!refusal.empty()) log_event(name + ": runs as it is where it is transformed or differentiated: " + refusal);
   if (!warn_of_traces(options, name, traced->why_unkept().empty() ? why : traced->why_unkept())) return nullptr;
   if (traced->uses_transformed()) return traced;
   if (!traced->why_unkept().empty()) {
-    log_line(name + ": traced for this call alone: " + traced->why_unkept());
+    log_event(name + ": traced for this call alone: " + traced->why_unkept());
     return traced;
   }
   keep(options, traced, name);
@@ -170,14 +179,14 @@ std::shared_ptr<TracedCall> run_at_sizes(const CompileOptions& options, const Ca
     own->take_back_effects();
     inputs.anew = {};
     *has_run = false;
-    log_line(name + ": ran once at new sizes, since it " + why);
+    log_event(name + ": ran once at new sizes, since it " + why);
     return kept;
   }
   if (!own->why_unkept().empty() || own->uses_transformed()) {
-    log_line(name + ": traced for this call alone: " + own->why_unkept());
+    log_event(name + ": traced for this call alone: " + own->why_unkept());
     return own;
   }
-  log_line(name + ": traced for this size alone, since it " + why);
+  log_event(name + ": traced for this size alone, since it " + why);
   keep(options, own, name);
   return own;
 }
@@ -197,7 +206,7 @@ bool check_donated(const TransformCall& call, const std::vector<Py_ssize_t>& don
 
 // fullgraph=False: an op, or a piece of Python, that cannot be traced is no error.
 PyObject* run_untraced(const TransformCall& call, const CompileOptions& options) {
-  log_line(name_of(call.function) + ": runs as it is from now on: " + taken_error());
+  log_event(name_of(call.function) + ": runs as it is from now on: " + taken_error());
   options.untraceable = true;
   return call_itself(call);
 }
@@ -221,7 +230,7 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
   for (Tensor& tensor : inputs.number_tensors) inputs.tensors.push_back(std::move(tensor));
   if (const std::string shared = traced->shared_memory(inputs); !shared.empty()) {
     const std::string line = name_of(call.function) + ": runs as it is where tensors overlap: " + shared;
-    if (log_lines().empty() || log_lines().back() != line) log_line(line);
+    if (log_lines().empty() || log_lines().back() != line) log_event(line);
     if (has_run) traced->take_back_effects();
     return call_itself(call);
   }
