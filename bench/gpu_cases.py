@@ -58,7 +58,7 @@ def both_ways(name, inputs, result, ours, torch, **limits):
 
 def attention(what, dtype, mask=False, backward=False, ratio=None):
     """Over 4 x 16 heads of 4,096 positions of 64 features. Backward does two and a half times the products of forward."""
-    inputs = {name: ((4, 16, 4096, 64), dtype) for name in "qkv"}
+    inputs = dict.fromkeys("qkv", ((4, 16, 4096, 64), dtype))
     if mask:
         inputs["mask"] = ((4096, 4096), dtype)
     ours, torch = "bp.attention(q, k, v%s)", "F.scaled_dot_product_attention(q, k, v%s)"

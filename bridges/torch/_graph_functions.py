@@ -180,7 +180,7 @@ class GraphFunction:
         """A value is dropped behind the last step that reads it."""
         seen = set()
         torch.fx.map_arg(self.results, seen.add)
-        for node, _, args, kwargs, _, unused in reversed(self.steps):
+        for node, _, _, _, _, unused in reversed(self.steps):
             for used in node.all_input_nodes:
                 if used not in seen:
                     seen.add(used)

@@ -69,7 +69,7 @@ std::string why_no_row(const Plan& plan, const Operands& operands) {
   if (!first.storage) return "the tensor belongs to a transform";
   if (first.backend >= plan.n_devices) return "the backend has no row";
   const FastRow& row = plan.devices[first.backend].fast_row;
-  if (!row.row) return "the backend has no row that the fast path can call";
+  if (!row.dtypes) return "the backend has no row for it, or one that the fast path cannot call";
   if (!(row.dtypes & first.storage->device->plain_dtypes & BP_DTYPE_BIT(first.dtype)))
     return std::string("the best row does not take ") + kDtypeNames[first.dtype] +
            " there, or the device is asynchronous";

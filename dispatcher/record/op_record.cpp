@@ -9,6 +9,7 @@
 
 #include "backplane/abi/signature.h"
 #include "record/builtins.hpp"
+#include "record/dtype_rules.hpp"
 #include "record/foreign_struct.hpp"
 #include "record/op_arena.hpp"
 #include "record/op_verify.hpp"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal, NamedTuple, overload
 
-    from ._core import Device, DType, Tensor
+    from ._core import DType, Tensor
 else:
 
     class _Named(type):

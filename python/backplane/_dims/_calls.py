@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from .. import _core, tree
+from .._calls._ops import NAMESPACE, ops
 from ._align import aligned, value_on
 from ._product import product_of, summed
 from ._tensor import Dim, DimTensor, is_among, listed, made, permuted, require_dim, union_of, without
@@ -42,9 +43,7 @@ def call(function, args, kwargs):
 def asarray(x, dtype, device, copy):
     """bp.asarray of an operand with named dimensions, or of a list that has some."""
     if not isinstance(x, DimTensor):
-        from .._api._joining_functions import stack
-
-        x = call(stack, ([part if isinstance(part, (_core.Tensor, DimTensor)) else _core.asarray(part) for part in x],), {})
+        x = call(getattr(ops, NAMESPACE).stack, ([part if isinstance(part, (_core.Tensor, DimTensor)) else _core.asarray(part) for part in x],), {})
     if dtype is None and device is None and copy is None:
         return x
     return made(_core.asarray(x._value(), dtype=dtype, device=device, copy=copy), x.dims, x.is_free)

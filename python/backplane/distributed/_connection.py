@@ -64,7 +64,7 @@ def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
         if timeout is not None:
             set_timeout(timeout)
         return world_group()
-    seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, 4.5)))
+    seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, "4.5")))
     file = "threads" if chosen in ("none", "threads") else _provider_file(chosen)
     rank, size = ops().join(file, timeout=seconds).tolist()
     process.append(World(rank, size, chosen))

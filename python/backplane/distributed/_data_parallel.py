@@ -183,7 +183,7 @@ def data_parallel(
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         chosen("data_parallel", group)
-        if not getattr(started, "by", None) is world("data_parallel"):
+        if getattr(started, "by", None) is not world("data_parallel"):
             found = state if state is not None else _state_of(function)
             if not _tensors_of(found):
                 raise bp.ArgumentValueError("data_parallel: argument state: found no module or optimiser in the step; give state=[model, optimizer]")

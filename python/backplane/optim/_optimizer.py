@@ -180,7 +180,7 @@ class Optimizer:
         self._start(group, active)
         if not rule.uses_step(group):
             return [(None, 1)]
-        chosen = {p for p in active}
+        chosen = set(active)
         found: dict[Any, Tensor] = {}
         for p in active:
             found[self.state[p]["step"]] = self.state[p]["step"]

@@ -241,3 +241,10 @@ def test_attention():
     heads = [bp.permute_dims(x, (0, 2, 1, 3)) for x in (q, k, v)]
     expected = bp.permute_dims(bp.nn.functional.scaled_dot_product_attention(*heads), (0, 2, 1, 3))
     assert bp.allclose(attend(q, k, v), expected) and bp.allclose(bp.compile(attend)(q, k, v), expected)
+
+
+def test_a_list_of_named_operands_becomes_one_of_them():
+    i, j = bp.dims(2)
+    x = numbers(3, 4)
+    stacked = bp.asarray([x[i, j], 2 * x[i, j]])
+    assert stacked.shape == (2,) and bp.all(stacked.index((i, j), (1, 2)) == bp.asarray([1, 2]) * x[1, 2])

@@ -10,7 +10,7 @@ import dataclasses
 import backplane as bp
 import numpy as np
 import pytest
-from law_inputs import array_of, arrays_of, default_dtype, is_array, is_array_list, tensors_of
+from law_inputs import arrays_of, is_array, is_array_list, tensors_of
 from law_registry import INEXACT, cases, widest
 from law_running import assert_same, call, to_array
 

@@ -27,7 +27,6 @@ def torch_functions():
 
 
 def jax_functions():
-    import jax
     import jax.numpy as jnp
     from jax import lax, nn
     from jax.scipy import special

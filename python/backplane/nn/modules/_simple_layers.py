@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-import backplane as bp
 from backplane import DType, Device, Tensor
 
 from .. import functional as F

@@ -5,7 +5,6 @@ import types
 
 import backplane as bp
 import numpy as np
-import pytest
 from staleness_kinds import GUARDED, NO_LINE, X, kind
 
 
