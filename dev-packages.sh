@@ -6,6 +6,8 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git libgtest-dev libgmoc
   pocl-opencl-icd opencl-headers ocl-icd-opencl-dev python3 python3-dev python3-venv)
 mpi_packages=(libopenmpi-dev openmpi-bin) # a build without them has no collectives over MPI
 check_packages=(clang-format)
+tidy_packages=(clang-tidy)
+lint_packages=(ruff==0.17.6 mypy==2.4.1) # exact, so that their findings do not change by themselves
 bench_packages=(valgrind libbenchmark-dev)
 # NVIDIA's libraries with their headers, to hold the CUDA backend's declarations against.
 cuda_packages=("nvidia-cublas==13.0.*" "nvidia-cufft==12.0.*" "nvidia-cusolver==12.0.*" "nvidia-cuda-nvrtc==13.0.*")

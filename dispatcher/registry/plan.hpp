@@ -93,7 +93,7 @@ extern constinit Handlers handlers;
 // edges that ops get in place of those of a fast path.
 using EdgeFilter = FastEdges (*)(FastPath path, const FastEdges& edges);
 inline constinit EdgeFilter edge_filter = nullptr;
-// Told about each call that reaches a device past the fast path: its row, or the rule where no row takes it.
+// Receives each call that reaches a device past the fast path: its row, or the rule where no row takes it.
 using DeviceObserver = void (*)(const Call& call, const Device& device, bp_dtype compute, const KernelRow* row,
                                 DeviceRule otherwise);
 inline constinit DeviceObserver device_observer = nullptr;
