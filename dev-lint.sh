@@ -30,8 +30,10 @@ lint_types() {
 
 lint_python() {
   venv .venv-lint "${lint_packages[@]}" || return 1
-  (cd "$root" && run .venv-lint/bin/ruff check --quiet .) || return 1
-  lint_types
+  local broken=0
+  (cd "$root" && run .venv-lint/bin/ruff check --quiet .) || broken=1
+  lint_types || broken=1
+  return $broken
 }
 
 # The C++ files that differ from main, or on main from the commit before: at most `most_tidied` of them, since one takes seconds.

@@ -106,7 +106,7 @@ class GraphBody:
             step.run(values, space)
         for target, value in text.updates:
             values[target].copy_(values[value])
-        targets = dict((value, target) for target, value in text.updates)
+        targets = {value: target for target, value in text.updates}
         return [values[targets.get(number, number)] for number in text.outputs]
 
 
