@@ -104,19 +104,15 @@ std::optional<NodeCall> NodeCall::of(const Graph& graph) {
   return made;
 }
 
-void NodeCall::call(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+void NodeCall::call(const bp_value* inputs, bp_value* outputs, size_t n_outputs) const {
   constexpr size_t kMost = 16;
-  BP_CHECK(args_.size() <= kMost && outputs.size() <= kMost, NOT_IMPLEMENTED, "backplane.jax: found ", args_.size(),
+  BP_CHECK(args_.size() <= kMost, NOT_IMPLEMENTED, "backplane.jax: found ", args_.size(),
            " arguments of an op, expected at most ", kMost);
-  bp_value args[kMost], outs[kMost];
-  for (size_t i = 0; i < args_.size(); ++i)
-    args[i] = inputs_[i] < 0 ? args_[i] : value(inputs[static_cast<size_t>(inputs_[i])]);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    outs[i] = value(outputs[i]);
-    outs[i].flags = BP_VALUE_GIVEN;
-  }
+  bp_value args[kMost];
+  for (size_t i = 0; i < args_.size(); ++i) args[i] = inputs_[i] < 0 ? args_[i] : inputs[inputs_[i]];
+  for (size_t i = 0; i < n_outputs; ++i) outputs[i].flags = BP_VALUE_GIVEN;
   if (const bp_status status =
-          call_packed(op_, args, static_cast<int32_t>(args_.size()), outs, static_cast<int32_t>(outputs.size())))
+          call_packed(op_, args, static_cast<int32_t>(args_.size()), outputs, static_cast<int32_t>(n_outputs)))
     throw_last_error(status);
 }
 

@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,8 @@ class NodeCall {
   // Nothing where the graph is more than one op on its inputs, or an argument is of a kind that this does not read.
   static std::optional<NodeCall> of(const Graph& graph);
 
-  void call(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
+  // Tensors of the graph's inputs, and tensors for its results.
+  void call(const bp_value* inputs, bp_value* outputs, size_t n_outputs) const;
 
  private:
   bool read(const std::string& text, const bp_arg_def& arg, bp_value& value);

@@ -9,8 +9,10 @@
 #include <mutex>
 #include <string_view>
 
+#include "backplane/borrowed_tensor.hpp"
 #include "backplane/device.hpp"
 #include "backplane/graph.hpp"
+#include "backplane/registration.hpp"
 #include "node_call.hpp"
 #include "xla_ffi/c_api.h"
 
@@ -84,11 +86,11 @@ bp_dtype dtype_of(XLA_FFI_DataType type) {
   }
 }
 
-// The memory of a buffer, which the call does not own.
-Tensor borrowed(const void* slot, bool read_only) {
+// A tensor over the memory of a buffer, which the call does not own.
+const Tensor& point(BorrowedTensor& lent, const void* slot, Lent use) {
   const auto* buffer = static_cast<const XLA_FFI_Buffer*>(slot);
   const Shape shape(buffer->dims, static_cast<size_t>(buffer->rank));
-  return wrap_host(buffer->data, shape, {}, dtype_of(buffer->dtype), nullptr, nullptr, read_only);
+  return lent.point(buffer->data, shape, {}, dtype_of(buffer->dtype), use);
 }
 
 const void* attribute(const XLA_FFI_CallFrame& frame, std::string_view name) {
@@ -113,15 +115,22 @@ const Prepared& prepared_of(const XLA_FFI_CallFrame& frame) {
 }
 
 void run(const XLA_FFI_CallFrame& frame) {
+  bp_frame below{};  // XLA may call on a thread whose transforms are Backplane's: they see none of it
+  below.keys = ~uint64_t{0};
+  const KernelScope scope(below);
   const Prepared& prepared = prepared_of(frame);
   const auto n_args = static_cast<size_t>(frame.args.size), n_results = static_cast<size_t>(frame.rets.size);
-  std::vector<Tensor> inputs(n_args);
-  for (size_t i = 0; i < n_args; ++i) inputs[i] = borrowed(frame.args.args[i], true);
-  if (prepared.single) {
-    std::vector<Tensor> outputs(n_results);
-    for (size_t i = 0; i < n_results; ++i) outputs[i] = borrowed(frame.rets.rets[i], false);
-    return prepared.single->call(inputs, outputs);
+  if (prepared.single && n_args + n_results <= BorrowedTensors::kCount) {
+    const BorrowedTensors lent;
+    bp_value operands[BorrowedTensors::kCount];
+    for (size_t i = 0; i < n_args; ++i) operands[i] = value(point(lent[i], frame.args.args[i], Lent::kRead));
+    for (size_t i = 0; i < n_results; ++i)
+      operands[n_args + i] = value(point(lent[n_args + i], frame.rets.rets[i], Lent::kOverwritten));
+    return prepared.single->call(operands, operands + n_args, n_results);
   }
+  std::vector<BorrowedTensor> lent(n_args);
+  std::vector<Tensor> inputs(n_args);
+  for (size_t i = 0; i < n_args; ++i) inputs[i] = point(lent[i], frame.args.args[i], Lent::kRead);
   const std::vector<Tensor> results = prepared.graph.call(inputs);
   BP_CHECK(results.size() == n_results, VALUE, "backplane.jax: the graph has ", results.size(),
            " results, and the program expects ", n_results);

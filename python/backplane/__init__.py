@@ -260,7 +260,7 @@ _system.add_methods()
 _forks.watch()
 globals().update(DTYPES)
 
-_LATER = {"CheckpointManager": "_files._checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
+_LATER = {"CheckpointManager": "_files._checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "numpy": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 _LATER.update(dict.fromkeys(("OptimizeResult", "cg", "least_squares", "minimize", "odeint"), "_solvers"))
 _LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_api._slices"))
 _LATER.update(dict.fromkeys("""
@@ -301,7 +301,7 @@ if not TYPE_CHECKING:  # to whom a name that is in no list is an error
                 documented(name, found)
             return found
         if name == "__all__":  # of a star import, which takes all of them
-            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "debug", "distributed", "distributions", "jax", "nn", "onnx", "optim", "random", "sparse", "types"})
+            return sorted({name for name in globals() if not name.startswith("_")} | _LATER.keys() - {"CheckpointManager", "data", "debug", "distributed", "distributions", "jax", "nn", "numpy", "onnx", "optim", "random", "sparse", "types"})
         if not name.startswith("__") and name in dir(getattr(ops, _ops.NAMESPACE)):
             op = getattr(getattr(ops, _ops.NAMESPACE), name)
             globals()[name] = op

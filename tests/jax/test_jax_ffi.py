@@ -103,3 +103,27 @@ def test_random_functions_and_python_calls_go_through_the_callback():
     generator = bp.Generator(3)
     noisy = bj.function(lambda x: x + bp.normal(x.shape, generator=generator))
     assert "callback" in text_of(noisy, X)
+
+
+def test_symbolic_shapes_are_exported():
+    n, m = jax.export.symbolic_shape("n, m")
+    f = bj.function(lambda x, w: (bp.concat([bp.tanh(x) @ w, x @ w], axis=0), x.sum(axis=0)))
+    product = bj.function(lambda x, w: bp.tanh(x) @ w)
+    g = jax.grad(lambda x, w: product(x, w).sum())
+    x, w = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((n, 3), (3, m)))
+    for function in (f, g):
+        exported = jax.export.export(jax.jit(function), disabled_checks=bj.register())(x, w)
+        for rows, columns in ((5, 2), (1, 7)):
+            args = (jnp.linspace(0, 1, rows * 3, dtype=jnp.float32).reshape(rows, 3), jnp.ones((3, columns), jnp.float32))
+            for found, wanted in zip(jax.tree.leaves(exported.call(*args)), jax.tree.leaves(function(*args)), strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert "2*n" in str(jax.export.export(jax.jit(f), disabled_checks=bj.register())(x, w).out_avals[0].shape)
+    with pytest.raises(bp.ShapeError, match="expected a name"):
+        jax.export.export(jax.jit(wave), disabled_checks=bj.register())(jax.ShapeDtypeStruct((2 * n,), jnp.float32))
+
+
+def test_bools_are_written_over_any_bytes():
+    x = jnp.arange(1 << 12)
+    less = jax.jit(lambda x: bj.op("bp::less")(x, x[::-1]))
+    for _ in range(5):
+        np.testing.assert_array_equal(less(x), x < x[::-1])

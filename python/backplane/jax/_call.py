@@ -4,6 +4,7 @@ One primitive calls a function of tensors, another calls one that is linear in i
 with Backplane's own transforms (jvp, vjp, vmap), and call these by the same primitives. So any nesting of JAX's transforms works.
 """
 
+import ast
 import functools
 
 import jax
@@ -44,16 +45,30 @@ class Function:
         key = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in inputs)
         key = (key, jax.config.jax_enable_x64)
         if key not in self._graphs:
-            if not all(isinstance(size, int) for shape, _ in key[0] for size in shape):
-                raise bp.ShapeError(f"{self.name}: sizes that are not numbers (jax.export with symbolic shapes) are not supported")
-            examples = [bp.broadcast_to(bp.zeros((), dtype=getattr(bp, dtype)), shape) for shape, dtype in key[0]]
-            self._graphs[key] = bp.make_graph(lambda *tensors: tuple(map(in_dtype_of_jax, self.run(*tensors))))(*examples)
+            names = self._names_of_sizes(key[0])
+            numbers = {name: 7 + 4 * i for i, name in enumerate(names.values())}  # the example that a trace with dynamic sizes needs
+            shapes = [[size if isinstance(size, int) else numbers[names[size]] for size in shape] for shape, _ in key[0]]
+            examples = [bp.broadcast_to(bp.zeros((), dtype=getattr(bp, dtype)), shape) for shape, (_, dtype) in zip(shapes, key[0])]
+            dynamic = [{axis: names[size] for axis, size in enumerate(shape) if not isinstance(size, int)} for shape, _ in key[0]] if names else None
+            self._graphs[key] = bp.make_graph(lambda *tensors: tuple(map(in_dtype_of_jax, self.run(*tensors))), dynamic=dynamic)(*examples)
         return key, self._graphs[key]
+
+    def _names_of_sizes(self, rows):
+        """The symbolic sizes of jax.export by their names in a graph."""
+        found: dict[Any, str] = {}
+        for size in (size for shape, _ in rows for size in shape):
+            if isinstance(size, int) or size in found:
+                continue
+            if not str(size).isidentifier():
+                raise bp.ShapeError(f"{self.name}: found the symbolic size {size}, expected a name. Fix: name this size in jax.export.symbolic_shape")
+            found[size] = f"size_{len(found)}"
+        return found
 
     def avals(self, inputs: "Sequence[Any]") -> "list[Any]":
         """Shapes and dtypes of the results, by the ops' rules; nothing is computed."""
-        _, graph = self.graph(inputs)
-        return [jax.ShapeDtypeStruct(tuple(int(size) for size in value.dims), jnp.dtype(value.dtype)) for value in graph.outputs]
+        key, graph = self.graph(inputs)
+        sizes = {name: size for size, name in self._names_of_sizes(key[0]).items()}
+        return [jax.ShapeDtypeStruct(tuple(_size(text, sizes) for text in value.dims), jnp.dtype(value.dtype)) for value in graph.outputs]
 
     def program(self, inputs: "Sequence[Any]") -> "_ffi.Program | None":
         key, graph = self.graph(inputs)
@@ -84,12 +99,20 @@ class Function:
         return self.derived(("jvp", moving, count), make)
 
     def transposed(self, n_fixed: int, shapes: "tuple[Any, ...]", wanted: "tuple[int, ...]") -> "Function":
-        """(fixed arguments, cotangents) -> cotangents of the wanted ones of the linear arguments, whose shapes are given."""
+        """(fixed arguments, cotangents) -> cotangents of the wanted ones of the linear arguments, whose shapes are given.
+
+        Where shapes are symbolic, zeros of these shapes stand behind the fixed arguments.
+        """
+        is_symbolic = not all(isinstance(size, int) for shape, _ in shapes for size in shape)
+        n_before = n_fixed + len(shapes) if is_symbolic else n_fixed
 
         def make():
             def run(*tensors):
-                fixed, cotangents = tensors[:n_fixed], tensors[n_fixed:]
-                zeros = [bp.zeros(shape, dtype=getattr(bp, dtype)) for shape, dtype in shapes]
+                fixed, cotangents = tensors[:n_fixed], tensors[n_before:]
+                if is_symbolic:
+                    zeros = [bp.zeros_like(like) for like in tensors[n_fixed:n_before]]
+                else:
+                    zeros = [bp.zeros(shape, dtype=getattr(bp, dtype)) for shape, dtype in shapes]
 
                 def of_wanted(*values):
                     mixed = list(zeros)
@@ -111,6 +134,11 @@ def in_dtype_of_jax(tensor: bp.Tensor) -> bp.Tensor:
     name = str(tensor.dtype).rpartition(".")[2]
     wanted = jax.dtypes.canonicalize_dtype(jnp.dtype(name)).name
     return tensor if name == wanted else tensor.astype(getattr(bp, wanted))
+
+
+def _size(text, sizes):
+    """A size in a graph's text, with JAX's sizes for its names."""
+    return int(text) if text.isdigit() else eval(compile(ast.parse(text, mode="eval"), "size", "eval"), {"__builtins__": {}}, sizes)
 
 
 def is_inexact(tensor: bp.Tensor) -> bool:
@@ -173,7 +201,9 @@ def _transpose(cotangents, *arguments, fun, n_linear):
     shapes = tuple((tuple(aval.shape), dtype_name(aval.dtype)) for aval in avals)
     wanted = tuple(i for i, value in enumerate(linear) if ad.is_undefined_primal(value))
     cotangents = [ad.instantiate_zeros(value) for value in cotangents]
-    found = linear_p.bind(*fixed, *cotangents, fun=fun.transposed(len(fixed), shapes, wanted), n_linear=len(cotangents))
+    symbolic = not all(isinstance(size, int) for shape, _ in shapes for size in shape)
+    likes = [jnp.zeros(aval.shape, aval.dtype) for aval in avals] if symbolic else []
+    found = linear_p.bind(*fixed, *likes, *cotangents, fun=fun.transposed(len(fixed), shapes, wanted), n_linear=len(cotangents))
     results = [None] * len(arguments)
     for place, value in zip(wanted, found):
         results[len(fixed) + place] = value

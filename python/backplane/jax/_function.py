@@ -69,7 +69,11 @@ def _jax_function(fun, name):
         if entry is None:
             entry = made[key] = _entry(fun, name, structure, leaves, places)
         wrapped, structures = entry
-        results = call_p.bind(*[leaves[i] for i in places], fun=wrapped)
+        arrays = [leaves[i] for i in places]
+        if wrapped.jitted is not None and not any(isinstance(array, jax.core.Tracer) for array in arrays):
+            results = wrapped.jitted(*arrays)  # an earlier call was traced for these shapes: the primitive would look that up again
+        else:
+            results = call_p.bind(*arrays, fun=wrapped)
         return jax.tree.unflatten(structures[-1], results)
 
     call.__name__ = call.__qualname__ = name

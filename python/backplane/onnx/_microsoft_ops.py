@@ -6,7 +6,6 @@ import backplane as bp
 
 from ._elementwise_ops import is_floating
 from ._linear_ops import gemm
-from ._quantized_ops import dequantize, dynamic_quantize, matmul_integer, quantize
 from ._table import MICROSOFT, op, refuse
 from ._values import is_plain
 
@@ -195,19 +194,24 @@ def attention(
     if do_rotary or past_present_share_buffer or past_length is not None:
         refuse("do_rotary and a shared buffer of past and present are not supported")
     packed = bp.matmul(x, weights)
-    packed = packed if bias is None else packed + bias
+    return packed_attention(
+        node, packed if bias is None else packed + bias, mask, past, attention_bias, mask_filter_value, num_heads, qkv_hidden_sizes, scale, unidirectional
+    )
+
+
+def packed_attention(node, packed, mask, past, bias, mask_filter_value, n_heads, sizes, scale, unidirectional):
+    """The attention of queries, keys and values that lie side by side on the last axis."""
     third = packed.shape[-1] // 3
-    sizes = qkv_hidden_sizes or [third] * 3
     parts, start = [], 0
-    for size in sizes:
-        parts.append(heads_of(bp.slice(packed, [2], [start], [start + size], [1]), num_heads))
+    for size in sizes or [third] * 3:
+        parts.append(heads_of(bp.slice(packed, [2], [start], [start + size], [1]), n_heads))
         start += size
     q, k, v = parts
     if past is not None:
         k, v = bp.concat([past[0], k], axis=2), bp.concat([past[1], v], axis=2)
     added = None if mask is None else key_mask(mask, q, k.shape[2], mask_filter_value)
-    if attention_bias is not None:
-        added = attention_bias if added is None else added + attention_bias
+    if bias is not None:
+        added = bias if added is None else added + bias
     present = bp.stack([k, v]) if node.wants(1) else None
     return joined(attended(q, k, v, added, scale, unidirectional)), present
 
@@ -266,45 +270,3 @@ def turned(x, cos, sin, interleaved):
         a, b = x[..., : width // 2], x[..., width // 2 :]
         y = bp.concat([a * cos - b * sin, a * sin + b * cos], axis=-1)
     return y if is_plain(rest.shape[-1]) and rest.shape[-1] == 0 else bp.concat([y, rest], axis=-1)
-
-
-op("QuantizeLinear", domain=MICROSOFT)(quantize)
-op("DequantizeLinear", domain=MICROSOFT)(dequantize)
-
-
-@op("DynamicQuantizeMatMul", domain=MICROSOFT)
-def dynamic_quantized_matmul(a, b, b_scale, b_zero=None, bias=None):
-    quantized, scale, zero = dynamic_quantize(a)
-    y = bp.cast(matmul_integer(quantized, b, zero, b_zero), bp.float32) * (scale * b_scale)
-    return y if bias is None else y + bias
-
-
-@op("MatMulIntegerToFloat", domain=MICROSOFT)
-def matmul_integer_to_float(a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
-    y = bp.cast(matmul_integer(a, b, a_zero, b_zero), bp.float32) * (a_scale * b_scale)
-    return y if bias is None else y + bias
-
-
-@op("MatMulNBits", domain=MICROSOFT)
-def matmul_of_packed_weights(a, b, scales, zero_points=None, g_idx=None, bias=None, *, K, N, bits=4, block_size, accuracy_level=0, weight_prepacked=0):
-    """Weights in 4 or 8 bits, in blocks along the rows of a (N, K) matrix."""
-    if g_idx is not None or weight_prepacked or bits not in (4, 8):
-        refuse("g_idx, prepacked weights and bits other than 4 and 8 are not supported")
-    blocks = (K + block_size - 1) // block_size
-
-    def unpacked(x, count):
-        x = bp.reshape(x, (N, -1))
-        if bits == 4:
-            x = bp.reshape(bp.stack([bp.bitwise_and(x, 15), bp.bitwise_right_shift(x, 4)], axis=-1), (N, -1))
-        return bp.slice(x, [1], [0], [count], [1])
-
-    w = bp.reshape(bp.cast(unpacked(b, blocks * block_size), a.dtype), (N, blocks, block_size))
-    if zero_points is None:
-        zero = float(1 << bits - 1)
-    elif is_floating(zero_points):
-        zero = bp.reshape(zero_points, (N, blocks, 1))
-    else:
-        zero = bp.reshape(bp.cast(unpacked(zero_points, blocks), a.dtype), (N, blocks, 1))
-    w = bp.reshape((w - zero) * bp.reshape(scales, (N, blocks, 1)), (N, blocks * block_size))
-    y = bp.matmul(a, bp.matrix_transpose(bp.slice(w, [1], [0], [K], [1])))
-    return y if bias is None else y + bias

@@ -33,10 +33,10 @@ def quantize(node, x, scale, zero_point=None, *, axis=1, saturate=1, block_size=
         return cast_to(wide if zero is None else wide + bp.cast(zero, wide.dtype), to, saturate)
     if y.dtype in (bp.float16, bp.bfloat16):
         y = bp.cast(y, bp.float32)
-    return _saturated(bp.rint(y), zero, to)
+    return saturated(bp.rint(y), zero, to)
 
 
-def _saturated(y, zero, to):
+def saturated(y, zero, to):
     """Whole numbers plus a zero point, within the integer type."""
     low, high = limits(to)
     if zero is not None:
@@ -64,7 +64,7 @@ def dynamic_quantize(x):
     scale = (high - low) / 255
     safe = bp.where(scale == 0, bp.ones_like(scale), scale)
     zero = bp.cast(bp.cast(bp.clip(bp.rint(-low / safe), 0, 255), bp.int32), bp.uint8)
-    return _saturated(bp.rint(x / safe), zero, 2), scale, zero
+    return saturated(bp.rint(x / safe), zero, 2), scale, zero
 
 
 def _minus_zero_point(x, zero, axis):
@@ -104,7 +104,7 @@ def _requantized(total, scale, zero, node, kind):
     to = node.kinds[kind] or element_type_of(zero.dtype)
     if to in FLOATS:
         return cast_to(bp.cast(total, bp.float32) * bp.cast(scale, bp.float32) + bp.cast(zero, bp.float32), to)
-    return _saturated(bp.rint(bp.cast(total, bp.float32) * bp.cast(scale, bp.float32)), bp.cast(zero, bp.float32), to)
+    return saturated(bp.rint(bp.cast(total, bp.float32) * bp.cast(scale, bp.float32)), bp.cast(zero, bp.float32), to)
 
 
 @op("QLinearMatMul", 10)

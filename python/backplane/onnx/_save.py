@@ -5,9 +5,10 @@ import re
 
 import backplane as bp
 
-from . import _save_elementwise, _save_layers, _save_shapes  # noqa: F401 (fill the table)
+from . import _save_control, _save_elementwise, _save_layers, _save_shapes  # noqa: F401 (fill the table)
 from ._model import onnx_package
-from ._writer import ROWS, TYPES, GraphNode, Value, Writer, parsed
+from ._save_graph import info_of, lines, write_graph
+from ._writer import Value, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def save(
 
     An op without a counterpart in ONNX is written by its decomposition, except where sizes are dynamic.
 
-    Errors: ImportError without the package onnx; MissingRuleError for an op that cannot be written, by its name: control flow, random
-        numbers, complex numbers; ArgumentValueError for a graph that changes its arguments, or for names that do not fit.
+    Errors: ImportError without the package onnx; MissingRuleError for an op that cannot be written, by its name: random numbers,
+        complex numbers, control flow with dynamic sizes; ArgumentValueError for a graph that changes its arguments, or for names that do not fit.
 
     Example:
         >>> bp.onnx.save(lambda x: bp.softmax(x), "softmax.onnx", [bp.ones((2, 3))])  # doctest: +SKIP
@@ -46,86 +47,26 @@ def save(
     onnx.save(model, os.fspath(path))
 
 
-def _lines(graph, word):
-    """The statements of the graph's text that begin with a word, without those of graphs within."""
-    return [line.strip() for line in str(graph).splitlines() if line.startswith(f"  {word} ")]
-
-
-def _names_in_text(graph):
-    """The names of values in the graph's text, by their names in graph.nodes: each numbers constants in an order of its own."""
-    names = {}
-    calls = [match for line in str(graph).splitlines() if (match := re.match(r"  (%\d+: .*?) = (?:recomputed )?[\w:]+\((.*)\)", line))]
-    for node, call in zip(graph.nodes, calls):
-        names.update(zip((result.name for result in node.results), re.findall(r"(%\d+):", call[1])))
-        names.update(zip(node.inputs, re.findall(r"%\d+", call[2])))
-    return names
-
-
 def _model_of(onnx, graph, input_names, output_names):
-    if hasattr(graph, "decompose"):
-        graph = graph.decompose(set(ROWS))
     symbols = {}
-    for line in _lines(graph, "symbol"):
+    for line in lines(graph, "symbol"):
         if match := re.match(r"symbol (\w+) of (%\d+) axis (\d+)", line):
             symbols[match[1]] = (Value(match[2]), int(match[3]))
     writer = Writer(symbols)
-    inputs = [_input(onnx, writer, value, i, input_names) for i, value in enumerate(graph.inputs)]
-    for line, tensor in zip(_lines(graph, "constant"), graph.constants):
-        _constant(writer, Value(line.split()[1]), tensor)
-    outputs = [Value(name.strip()) for name in _lines(graph, "output")[0].removeprefix("output").split(",")]
-    names = _names_in_text(graph)
-    used = {*outputs, *(names[value] for node in graph.nodes for value in node.inputs)}
-    for node in graph.nodes:
-        _write(writer, node, used, names)
-    if output_names is not None and len(output_names) != len(outputs):
-        raise bp.ArgumentValueError(f"onnx.save: argument output_names: found {len(output_names)} names, expected {len(outputs)}")
-    infos = []
-    for i, (value, described) in enumerate(zip(outputs, graph.outputs)):
+    infos = [_input(onnx, value, i, input_names) for i, value in enumerate(graph.inputs)]
+    found = write_graph(writer, graph, [info.name for info in infos])
+    if output_names is not None and len(output_names) != len(found):
+        raise bp.ArgumentValueError(f"onnx.save: argument output_names: found {len(output_names)} names, expected {len(found)}")
+    outputs = []
+    for i, (value, described) in enumerate(zip(found, graph.outputs)):
         name = output_names[i] if output_names is not None else f"output_{i}"
-        writer.nodes.append(onnx.helper.make_node("Identity", [writer.names[value]], [name]))
-        infos.append(_info(onnx, name, described))
-    made = onnx.helper.make_graph(writer.nodes, "backplane", inputs, infos, writer.initializers)
+        writer.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
+        outputs.append(info_of(name, described))
+    made = onnx.helper.make_graph(writer.nodes, "backplane", infos, outputs, writer.initializers)
     return onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=9, producer_name="backplane")
 
 
-def _info(onnx, name, value):
-    if value.dtype not in TYPES:
-        raise bp.MissingRuleError(f"onnx.save: tensors of {value.dtype} are not supported")
-    sizes = [int(size) if size.lstrip("-").isdigit() else size.replace(" ", "") for size in value.dims]
-    return onnx.helper.make_tensor_value_info(name, TYPES[value.dtype], sizes)
-
-
-def _input(onnx, writer, value, i, names):
+def _input(onnx, value, i, names):
     if names is not None and i >= len(names):
         raise bp.ArgumentValueError(f"onnx.save: argument input_names: found {len(names)} names, expected one for each input")
-    name = names[i] if names is not None else value.name or f"input_{i}"
-    place = Value(f"%{i}")
-    writer.names[place], writer.types[place], writer.shapes[place] = name, value.dtype, [parsed(size) for size in value.dims]
-    return _info(onnx, name, value)
-
-
-def _constant(writer, place, tensor):
-    dtype = str(tensor.dtype).rpartition(".")[2]
-    if dtype not in TYPES:
-        raise bp.MissingRuleError(f"onnx.save: tensors of {dtype} are not supported")
-    tensor = tensor.detach().to("cpu")
-    wide = bp.cast(tensor, bp.float32) if dtype == "bfloat16" else tensor
-    name = writer.constant(wide.numpy(), "weight")
-    writer.names[place] = writer.cast(name, "float32", "bfloat16") if dtype == "bfloat16" else name
-    writer.types[place], writer.shapes[place] = dtype, list(tensor.shape)
-
-
-def _write(writer, node, used, names):
-    arguments = {name: parsed(re.sub(r"%\d+", lambda match: names[match[0]], text)) for name, text in node.arguments.items()}
-    row = ROWS.get(node.op)
-    if row is None:
-        raise bp.MissingRuleError(f"onnx.save: the op {node.op} cannot be written in ONNX's format")
-    described = GraphNode([Value(names[result.name]) for result in node.results], node.results, used)
-    for place, result in zip(described.results, node.results):
-        writer.types[place], writer.shapes[place] = result.dtype, [parsed(size) for size in result.dims]
-    try:
-        found = row(writer, described, **arguments)
-    except bp.MissingRuleError as error:
-        raise bp.MissingRuleError(f"onnx.save: the op {node.op}: {error}") from error
-    for place, name in zip(described.results, [found] if isinstance(found, str) else found):
-        writer.names[place] = name
+    return info_of(names[i] if names is not None else value.name or f"input_{i}", value)

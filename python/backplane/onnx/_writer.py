@@ -5,6 +5,7 @@ names of values, all others as Python values. It returns the names of the result
 """
 
 import ast
+import itertools
 import re
 
 import numpy as np
@@ -82,9 +83,10 @@ def _parts(text):
 
 
 class Writer:
-    """The model so far. types, shapes: of the values by name; shapes hold numbers and Size."""
+    """The model so far. types, shapes: of the values by name; shapes hold numbers and Size. graphs: the functions of control flow."""
 
     def __init__(self, symbols: "dict[str, tuple[str, int]]") -> None:
+        self.graphs: list[Any] = []
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.types: dict[str, str] = {}
@@ -93,11 +95,22 @@ class Writer:
         self._symbols = symbols
         self._sizes: dict[str, str] = {}
         self._constants: dict[Any, str] = {}
-        self._count = 0
+        self._numbers = itertools.count(1)
+
+    def inside(self, inline: bool = False) -> "Writer":
+        """A writer for a graph within: its nodes are a body of their own, or inline. It sees the constants that there are."""
+        if self._symbols:
+            refuse("control flow with dynamic sizes is not supported")
+        inner = Writer({})
+        inner._numbers = self._numbers
+        if inline:
+            inner.nodes, inner.initializers, inner._constants, inner._sizes = self.nodes, self.initializers, self._constants, self._sizes
+        else:
+            inner._constants = dict(self._constants)
+        return inner
 
     def fresh(self, hint: str) -> str:
-        self._count += 1
-        return f"/{hint}_{self._count}"  # no name of an argument begins so
+        return f"/{hint}_{next(self._numbers)}"  # no name of an argument begins so
 
     def emit(self, op: str, inputs: "Sequence[str]", outputs: int = 1, **attributes: "Any") -> "Any":
         """Writes a node of ai.onnx; gives the name of its output, or the list of several."""

@@ -50,7 +50,18 @@ constexpr Declared kFromDlpackDoc =
 
 A tensor over the memory that x.__dlpack__() exports.)";
 
+// For bridges whose calls come from C++: (status, message).
+PyObject* raise_error(PyObject*, PyObject* args) {
+  int status = 0;
+  const char* text = nullptr;
+  return PyArg_ParseTuple(args, "is:raise_error", &status, &text) ? raise_text(static_cast<bp_status>(status), text)
+                                                                  : nullptr;
+}
+
 PyMethodDef functions[] = {
+    {"raise_error", raise_error, METH_VARARGS,
+     "raise_error(status, text)\n--\n\nRaises what a call of an op that fails with this status raises: an exception "
+     "of a callback is that exception again."},
     {"asarray", with_keywords(asarray_object), METH_VARARGS | METH_KEYWORDS, kAsarrayDoc.text},
     {"from_dlpack", with_keywords(from_dlpack_object), METH_VARARGS | METH_KEYWORDS, kFromDlpackDoc.text},
     {"tensor_handle", tensor_handle, METH_O,
