@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/guides/numpy.md"
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/numpy.md"
 
 
 def test_the_examples_of_the_guide_run():
