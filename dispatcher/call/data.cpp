@@ -187,7 +187,7 @@ void set_dtype(TensorImpl* t, bp_dtype dtype) {
   t->dl.dtype = kDLDtypes[dtype];
 }
 
-// Row-major sizes and strides. False: there are no elements, or too many for what follows.
+// Row-major sizes and strides. False: without elements, or with too many of them.
 bool set_row_major(TensorImpl* t, Shape shape, int64_t& count) {
   constexpr int64_t kMostElements = int64_t{1} << 50;
   count = 1;

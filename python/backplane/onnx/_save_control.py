@@ -34,7 +34,7 @@ def _body(w: Writer, name: str, inputs: "Sequence[Any]", write: "Callable[[Write
 
 
 def _inputs(w: Writer, values: "Sequence[Any]") -> "list[Any]":
-    """Inputs of a body, described as those of a graph are."""
+    """Inputs of a body, with the dtypes and shapes of the inputs of its graph."""
     return [info_of(w.fresh("argument"), value) for value in values]
 
 
