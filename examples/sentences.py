@@ -102,7 +102,7 @@ def picture(sentences: list[str], nearness: Any, path: pathlib.Path) -> None:
     axes.set_title("cosine similarity of the embeddings")
     figure.colorbar(image)
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
 
 
 def main() -> None:
