@@ -11,6 +11,7 @@
 #     [CPU_FEATURES WORD...] what the processor must have ("avx2"); the file is not opened without
 #     [NEEDS_MINOR N]        the oldest minor of hosts that it runs on; hides what came later. The newest by default
 #     [MANIFEST JSON]        a manifest written by hand, in place of the one derived from the words above
+#     [COMPONENT WORD]       of its installed files; plugins by default
 #     [UNLOADABLE])          declares BP_PLUGIN_UNLOADABLE to the sources as BP_PLUGIN_FLAGS
 #
 # Makes the target NAME: a module without lib prefix whose only visible symbol is bp_plugin_query, its manifest
@@ -95,7 +96,7 @@ function(_backplane_manifest OUT NAME)
 endfunction()
 
 function(backplane_add_plugin NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "MANIFEST;NEEDS_MINOR"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "COMPONENT;MANIFEST;NEEDS_MINOR"
     "SOURCES;OPS;CUDA;OPENCL;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -110,6 +111,9 @@ function(backplane_add_plugin NAME)
   endif()
   if(DEFINED arg_NEEDS_MINOR AND (NOT arg_NEEDS_MINOR MATCHES "^[1-9][0-9]*$" OR arg_NEEDS_MINOR GREATER BACKPLANE_ABI_MINOR))
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): NEEDS_MINOR: found ${arg_NEEDS_MINOR}, expected a number from 1 to ${BACKPLANE_ABI_MINOR}")
+  endif()
+  if(NOT arg_COMPONENT)
+    set(arg_COMPONENT plugins)
   endif()
   list(TRANSFORM arg_OPS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
 
@@ -184,10 +188,10 @@ function(backplane_add_plugin NAME)
     add_custom_command(OUTPUT ${samples} DEPENDS ${generated_dir}/${namespace}.stamp
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${generated_dir}/samples.json ${samples} VERBATIM)
     target_sources(${NAME} PRIVATE ${samples})
-    install(FILES ${samples} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+    install(FILES ${samples} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT ${arg_COMPONENT})
   endif()
-  install(TARGETS ${NAME} LIBRARY DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
-  install(FILES ${manifest} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT plugins)
+  install(TARGETS ${NAME} LIBRARY DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT ${arg_COMPONENT})
+  install(FILES ${manifest} DESTINATION ${BACKPLANE_PLUGIN_DIR} COMPONENT ${arg_COMPONENT})
 endfunction()
 
 function(backplane_add_conformance_test NAME)

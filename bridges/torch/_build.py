@@ -35,7 +35,7 @@ def _sdk():
     listed = _SOURCES / "include_folders.txt"
     if listed.exists():  # a build tree
         return [pathlib.Path(line) for line in listed.read_text(encoding="utf-8").split("\n") if line], pathlib.Path(loaded)
-    for folder in (library.parent / "include", library.parent / "prefix/include"):
+    for folder in (library.parent / "include", library.parent.parent / "include", library.parent / "prefix/include"):
         if (folder / "backplane/storage_view.hpp").exists():
             return [folder], pathlib.Path(loaded)
     raise bp.BackplaneError("backplane.torch: Backplane's headers were not found. Fix: install the SDK beside the library")

@@ -3,6 +3,7 @@ contract, and a patch release does not change the contract. The changelog names 
 """
 
 import re
+import tomllib
 
 import pytest
 import source_tree
@@ -47,10 +48,18 @@ def test_the_majors_are_the_same():
 
 
 def test_each_place_states_the_same_versions():
-    assert found(r'^version = "(\d+)\.(\d+)\.(\d+)"$', "pyproject.toml") == release()
     newest = HEADING.search(text("CHANGELOG.md")).groups()
     assert (newest[:3], newest[3:]) == (release(), contract())
     assert found(r"The contract of this tree is (\d+)\.(\d+)\.$", "docs/reference/abi.md") == contract()
+
+
+@pytest.mark.parametrize("project", [source_tree.ROOT, *(source_tree.ROOT / "packages" / name for name in ("vulkan", "mpi", "cuda"))], ids=lambda path: path.name)
+def test_wheels_read_the_version_of_the_build(project):
+    table = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+    assert table["project"]["dynamic"] == ["version"] and "version" not in table["project"]
+    rule = table["tool"]["scikit-build"]["metadata"]["version"]
+    value = re.search(rule["regex"], (project / rule["input"]).read_text(encoding="utf-8"))["value"]
+    assert tuple(value.split(".")) == release()
 
 
 def test_the_changelog_follows_the_rule():

@@ -31,8 +31,8 @@ def entries_of(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.split("[")[0].strip()
 
 
-def _texts() -> Iterator[str]:
-    """Of installed packages, those that name the group."""
+def _texts() -> Iterator[tuple[str, str]]:
+    """(folder of sys.path, entry_points.txt) of the installed packages whose entry points name the group."""
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:
@@ -46,7 +46,7 @@ def _texts() -> Iterator[str]:
             except (OSError, UnicodeDecodeError):
                 continue
             if f"[{GROUP}]" in text:
-                yield text
+                yield folder or ".", text
 
 
 def folder_of(package: str) -> str | None:
@@ -65,8 +65,15 @@ def folder_of(package: str) -> str | None:
 def plugin_folders() -> list[str]:
     """The folders of all entry points, in the order of sys.path. In the place of one whose package is missing stands what names it,
     which is no folder, so that the report of folders says so."""
-    found = [folder_of(value) or f"package {value} of entry point {name}" for text in _texts() for name, value in entries_of(text)]
+    found = [_folder_of_entry(site, *entry) for site, text in _texts() for entry in entries_of(text)]
     return list(dict.fromkeys(found))
+
+
+def _folder_of_entry(site: str, name: str, value: str) -> str:
+    """A wheel's package is beside the wheel's metadata, where it is found without `importlib.util`. Elsewhere it is that of an editable
+    installation."""
+    beside = os.path.join(site, *value.split("."))
+    return beside if os.path.isdir(beside) else folder_of(value) or f"package {value} of entry point {name}"
 
 
 def offer():

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import backplane as bp
 
+from .._runtime._entry_points import plugin_folders
+
 from ._groups import world_group
 from ._world import World, here, process, world
 
@@ -31,19 +33,22 @@ def ops() -> Any:
 
 
 def _provider_file(name: str) -> str:
-    """The file of a provider: `name` itself where it is a path, else the one that was built with this package."""
+    """The file of a provider: `name` itself where it is a path, else collectives/NAME.so beside this package's plugins or in a package
+    of the entry points `backplane.plugins`."""
     if os.sep in name:
         return os.path.abspath(name)
     plugin = next((p for p in bp.plugins() if p.name == "backplane_collectives"), None)
     if plugin is None:
         raise bp.DeviceError("init: the plugin backplane_collectives is not there; it is built with Backplane")
-    file = os.path.join(os.path.dirname(os.path.dirname(plugin.path)), "collectives", f"{name}.so")
-    if not os.path.exists(file):
+    folders = [os.path.dirname(os.path.dirname(plugin.path)), *plugin_folders()]
+    files = [os.path.join(folder, "collectives", f"{name}.so") for folder in folders]
+    found = next(filter(os.path.exists, files), None)
+    if found is None:
         raise bp.DeviceError(
-            f"init: argument provider: {file} does not exist. Fix: build Backplane with MPI there (Debian: libopenmpi-dev, openmpi-bin), "
-            "or give the path of a provider"
+            f"init: argument provider: {files[0]} does not exist. Fix: pip install backplane-mpi, or build Backplane with MPI there "
+            "(Debian: libopenmpi-dev, openmpi-bin), or give the path of a provider"
         )
-    return file
+    return found
 
 
 def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
