@@ -1,4 +1,4 @@
-"""Builds the native part of the device for the installed PyTorch, once, and loads it.
+"""Builds the native part of the bridge, the device and the kernels of operators, for the installed PyTorch, once, and loads it.
 
 The shared object lies in a cache, under a key of PyTorch's version, Python's, and the sources. `backplane-torch build` builds it
 ahead of its first use.
@@ -6,6 +6,7 @@ ahead of its first use.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -20,7 +21,7 @@ import torch
 
 import backplane as bp
 
-__all__ = ["load_native", "build_native", "main"]
+__all__ = ["build_native", "load_cached", "load_native"]
 
 _SOURCES = pathlib.Path(__file__).parent / "native"
 
@@ -96,7 +97,7 @@ def build_native(verbose: bool = True) -> pathlib.Path:
     unit.write_text("".join(f'#include "{source}"\n' for source in _sources()), encoding="utf-8")
     started = time.monotonic()
     if verbose:
-        print(f"backplane.torch: compiling the device for PyTorch {torch.__version__} (once, about a minute)", file=sys.stderr, flush=True)
+        print(f"backplane.torch: compiling the native part for PyTorch {torch.__version__} (once, about a minute)", file=sys.stderr, flush=True)
     try:
         done = subprocess.run(_command(made), capture_output=True, text=True)
         if done.returncode != 0:
@@ -110,19 +111,28 @@ def build_native(verbose: bool = True) -> pathlib.Path:
     return output
 
 
+@functools.lru_cache(maxsize=None)
 def load_native():
     """The native module, built if need be."""
-    path = os.environ.get("BACKPLANE_TORCH_NATIVE") or str(build_native())
+    return _load(os.environ.get("BACKPLANE_TORCH_NATIVE") or str(build_native()))
+
+
+def load_cached():
+    """The native module if it has been built, else None."""
+    built = os.environ.get("BACKPLANE_TORCH_NATIVE") or _has_output()
+    return load_native() if built else None
+
+
+@functools.lru_cache(maxsize=None)
+def _has_output():
+    try:
+        return _output().exists()
+    except bp.BackplaneError:  # no headers to build it with
+        return False
+
+
+def _load(path):
     spec = importlib.util.spec_from_file_location("backplane.torch._native", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def main() -> int:
-    """The command backplane-torch."""
-    if sys.argv[1:] != ["build"]:
-        print("usage: backplane-torch build    compiles the PyTorch device for the installed PyTorch", file=sys.stderr)
-        return 2
-    print(build_native())
-    return 0

@@ -14,10 +14,12 @@ from torch.autograd.function import _SingleLevelFunction
 
 import backplane as bp
 
+from . import _native_ops
+from ._derivative_programs import derivative_program
 from ._op_programs import call_of, is_floating, run, run_op, transformed
 from ._op_shapes import results_of
 
-__all__ = ["register_ops"]
+__all__ = ["refusal", "register_ops", "schema_of"]
 
 _TYPES = {
     "Tensor": "Tensor", "Tensor | None": "Tensor?", "Sequence[Tensor]": "Tensor[]", "Sequence[Tensor | None]": "Tensor?[]", "Scalar": "Scalar", "Scalar | None": "Scalar?",
@@ -44,8 +46,8 @@ def register_ops() -> int:
         _define_bridge()
     for namespace in dir(bp.ops):
         for name in dir(getattr(bp.ops, namespace)):
-            op = getattr(getattr(bp.ops, namespace), name)
-            if op.full_name == f"{namespace}::{name}" and op.full_name not in _registered:
+            op = getattr(getattr(bp.ops, namespace), name, None)  # None: its plugin is refused, which a use of the op says
+            if op is not None and op.full_name == f"{namespace}::{name}" and op.full_name not in _registered:
                 schema = _schema(op)
                 if schema is not None:
                     _registered[op.full_name] = schema
@@ -55,24 +57,39 @@ def register_ops() -> int:
 
 def _schema(op):
     """The operator's schema in PyTorch's words, or None for an op that PyTorch does not take."""
-    head, *lines = bp.explain(op.full_name).splitlines()
-    results = head.rpartition(" -> ")[2].split(", ")
-    rules = [line for line in lines if line.startswith("  meta")]
-    if "[]" in head.rpartition(" -> ")[2] or any("shape rule view" in line for line in rules):
+    if refusal(op) is not None:
         return None
     arguments, keyword, defaulted = [], False, False
     for name, keyword_only, has_default, default, type_, _ in _parameters(op):
-        if type_ not in _TYPES:
-            return None
         if (keyword_only or (defaulted and not has_default)) and not keyword:
             arguments.append("*")
             keyword = True
         defaulted = defaulted or has_default
         arguments.append(f"{_TYPES[type_]} {name}" + (f"={_default(default)}" if has_default else ""))
-    if not any(type_.startswith(("Tensor", "Sequence[Tensor")) for *_, type_, _ in _parameters(op)):
-        return None
+    results = _results(op).split(", ")
     returns = "Tensor" if len(results) == 1 else "(" + ", ".join(["Tensor"] * len(results)) + ")"
     return f"({', '.join(arguments)}) -> {returns}"
+
+
+def refusal(op):
+    """Why an op has no operator in PyTorch, or None."""
+    types = [type_ for *_, type_, _ in _parameters(op)]
+    if any("shape rule view" in line for line in bp.explain(op.full_name).splitlines() if line.startswith("  meta")):
+        return "a view, which PyTorch has itself"
+    if "Graph" in types or any("Callable" in type_ for type_ in types):
+        return "takes a function"
+    if "[]" in _results(op):
+        return "returns a list of tensors whose length depends on the call"
+    unknown = [f"{name} ({type_})" for name, *_, type_, _ in _parameters(op) if type_ not in _TYPES]
+    if unknown:
+        return f"PyTorch has no type for the argument {unknown[0]}"
+    if not any(type_.startswith(("Tensor", "Sequence[Tensor")) for type_ in types):
+        return "has no tensor argument, so that PyTorch cannot choose a device"
+    return None
+
+
+def _results(op):
+    return bp.explain(op.full_name).partition("\n")[0].rpartition(" -> ")[2]
 
 
 def _parameters(op):
@@ -85,6 +102,11 @@ def _default(value):
     if isinstance(value, str):
         return f'"{value}"'
     return str(list(value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def schema_of(full_name):
+    """The schema of a registered operator, or None."""
+    return _registered.get(full_name)
 
 
 def _library(namespace):
@@ -132,7 +154,17 @@ def _register(namespace, name, op, schema):
             raise _random_error(op)
         return finished(_batched(*described(args, kwargs)))
 
-    _implement(library, name, f"{namespace}::{name}", compute, fake, record, batch)
+    def derive(arguments, cotangents):
+        program, tensors = described(arguments, {})
+        found = iter(_call(transformed("vjp", program, len(tensors)), [*tensors, *cotangents]))
+        return [next(found) if is_floating(x) else None for x in tensors]
+
+    def describe(arguments, cotangents):
+        program, tensors = described(arguments, {})
+        return derivative_program(transformed("vjp", program, len(tensors)), tensors, cotangents)
+
+    is_native = not draws and _native_ops.register(f"{namespace}::{name}", parameters, overload, record, derive, describe)
+    _implement(library, name, f"{namespace}::{name}", compute, fake, record, batch, is_native)
 
 
 def _random_error(op):
@@ -140,9 +172,10 @@ def _random_error(op):
     return bp.MissingRuleError(f"torch.ops: {op.full_name} draws random numbers, so it has no derivative and no vmap in PyTorch. Fix: use PyTorch's own operator")
 
 
-def _implement(library, name, full_name, compute, fake, record, batch):
-    library.impl(name, compute, "CPU")
-    library.impl(name, record, "Autograd", with_keyset=True)
+def _implement(library, name, full_name, compute, fake, record, batch, is_native=False):
+    if not is_native:
+        library.impl(name, compute, "CPU")
+        library.impl(name, record, "Autograd", with_keyset=True)
     library.impl(name, batch, "FuncTorchBatched", with_keyset=True)
     torch.library.register_fake(full_name, fake, lib=library)
 

@@ -8,8 +8,8 @@ import torch
 
 import backplane as bp
 
-_NAMES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-_TO_BACKPLANE = {getattr(torch, name): getattr(bp, name) for name in _NAMES}
+NAMES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_TO_BACKPLANE = {getattr(torch, name): getattr(bp, name) for name in NAMES}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _TO_TORCH = {ours: theirs for theirs, ours in _TO_BACKPLANE.items()}
 
@@ -18,7 +18,7 @@ def dtype_of(dtype):
     """Backplane's dtype for one of PyTorch's."""
     found = _TO_BACKPLANE.get(dtype)
     if found is None:
-        raise bp.DtypeError(f"backplane.torch: found the dtype {dtype}, which Backplane does not have. Fix: cast to one of {', '.join(_NAMES)}")
+        raise bp.DtypeError(f"backplane.torch: found the dtype {dtype}, which Backplane does not have. Fix: cast to one of {', '.join(NAMES)}")
     return found
 
 

@@ -13,7 +13,7 @@ from . import _graph_control
 from ._graph_text import GraphText, compiled
 from ._registered_ops import register_ops
 from ._registry_rows import has_row, kept_ops, row_of
-from ._tensors import _NAMES, to_torch_tensor, torch_dtype_of
+from ._tensors import NAMES, to_torch_tensor, torch_dtype_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["to_torch"]
 
-_DTYPES = {name: torch_dtype_of(getattr(bp, name)) for name in _NAMES}
+_DTYPES = {name: torch_dtype_of(getattr(bp, name)) for name in NAMES}
 
 
 def to_torch(graph: bp.Graph | bp.Model | Callable[..., Any], args: Sequence[Any] | None = None, *, dynamic: Any = None) -> torch.export.ExportedProgram:

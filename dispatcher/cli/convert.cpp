@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +29,20 @@ int convert(const std::vector<std::string>& words) {
 
 int launch(const std::vector<std::string>& words) {
   return run_module("launch", "backplane.distributed.launch", "the package backplane", words);
+}
+
+int bridge(const std::vector<std::string>& words) {
+  const auto is_letter = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  if (words.empty() || words[0].empty() || !std::all_of(words[0].begin(), words[0].end(), is_letter)) {
+    std::fprintf(stderr,
+                 "backplane bridge: found %s, expected the name of a bridge. Fix: backplane bridge NAME PLUGIN.so\n",
+                 words.empty() ? "no name" : words[0].c_str());
+    return 1;
+  }
+  std::vector<std::string> rest(words.begin(), words.end());
+  rest[0] = "bridge";
+  const std::string module = "backplane." + words[0];
+  return run_module("bridge", module.c_str(), "the packages backplane and that of the bridge", rest);
 }
 
 }  // namespace backplane::cli

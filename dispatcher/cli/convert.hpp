@@ -11,5 +11,7 @@ namespace backplane::cli {
 int convert(const std::vector<std::string>& words);
 // `backplane launch`: a Python program on several ranks.
 int launch(const std::vector<std::string>& words);
+// `backplane bridge NAME PLUGIN.so`: what a plugin provides to the framework of the bridge backplane.NAME.
+int bridge(const std::vector<std::string>& words);
 
 }  // namespace backplane::cli

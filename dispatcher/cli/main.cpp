@@ -102,6 +102,11 @@ int main(int argc, char** argv) {
   launched->set_help_flag();
   launched->callback([&] { command = [&] { return cli::launch(launched->remaining()); }; });
 
+  CLI::App* bridged = app.add_subcommand("bridge", "what a plugin provides to another framework");
+  bridged->prefix_command();
+  bridged->set_help_flag();
+  bridged->callback([&] { command = [&] { return cli::bridge(bridged->remaining()); }; });
+
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));
   try {

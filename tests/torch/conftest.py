@@ -1,6 +1,8 @@
 """The bridge to PyTorch runs in .venv-torch. BACKPLANE_TORCH_WHOLE: everything; else the short form."""
 
 import os
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -9,6 +11,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: ./dev tes
 warnings.filterwarnings("ignore", category=FutureWarning)
 
 WHOLE = bool(os.environ.get("BACKPLANE_TORCH_WHOLE"))
+
+
+if WHOLE:  # before anything imports the bridge: it takes native kernels where they have been built
+    subprocess.run([sys.executable, "-m", "backplane.torch", "build"], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(autouse=True)

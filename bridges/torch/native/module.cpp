@@ -5,6 +5,7 @@
 
 #include "backplane/device.hpp"
 #include "hooks.hpp"
+#include "op_calls.hpp"
 #include "python_values.hpp"
 #include "rows.hpp"
 #include "streams.hpp"
@@ -62,6 +63,23 @@ PyObject* add_row(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* add_op(PyObject*, PyObject* args) {
+  const char *name, *kinds;
+  PyObject* raise_error;
+  if (!PyArg_ParseTuple(args, "ssO", &name, &kinds, &raise_error)) return nullptr;
+  return called([&] { return PyBool_FromLong(register_op(name, kinds, raise_error)); });
+}
+
+PyObject* add_recorded(PyObject*, PyObject* args) {
+  const char *name, *kinds;
+  PyObject *record, *derive, *describe;
+  if (!PyArg_ParseTuple(args, "ssOOO", &name, &kinds, &record, &derive, &describe)) return nullptr;
+  return called([&]() -> PyObject* {
+    register_recorded(name, kinds, record, derive, describe);
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* set_policy(PyObject*, PyObject* policy) {
   const long chosen = PyLong_AsLong(policy);
   if (chosen == -1 && PyErr_Occurred()) return nullptr;
@@ -96,6 +114,8 @@ PyMethodDef functions[] = {{"start", start, METH_O, nullptr},
                            {"device_name", device_name_of, METH_O, nullptr},
                            {"device_count", count_devices, METH_NOARGS, nullptr},
                            {"add_row", add_row, METH_VARARGS, nullptr},
+                           {"add_op", add_op, METH_VARARGS, nullptr},
+                           {"add_recorded", add_recorded, METH_VARARGS, nullptr},
                            {"to_backplane", to_backplane, METH_O, nullptr},
                            {"from_backplane", from_backplane, METH_O, nullptr},
                            {"set_policy", set_policy, METH_O, nullptr},

@@ -16,6 +16,8 @@ def backplane():
         os.execv(sys.executable, [sys.executable, "-m", "backplane.onnx", *sys.argv[2:]])
     if sys.argv[1:2] == ["launch"]:
         os.execv(sys.executable, [sys.executable, "-m", "backplane.distributed.launch", *sys.argv[2:]])
+    if sys.argv[1:2] == ["bridge"] and len(sys.argv) > 2 and sys.argv[2].isidentifier():
+        os.execv(sys.executable, [sys.executable, "-m", f"backplane.{sys.argv[2]}", "bridge", *sys.argv[3:]])
     from ._entry_points import plugin_folders
 
     _run("backplane", *(word for folder in plugin_folders() for word in ("--plugin-path", folder)))
