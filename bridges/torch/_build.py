@@ -111,7 +111,7 @@ def build_native(verbose: bool = True) -> pathlib.Path:
     return output
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load_native():
     """The native module, built if need be."""
     return _load(os.environ.get("BACKPLANE_TORCH_NATIVE") or str(build_native()))
@@ -123,7 +123,7 @@ def load_cached():
     return load_native() if built else None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _has_output():
     try:
         return _output().exists()
