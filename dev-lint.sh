@@ -57,7 +57,7 @@ lint_cpp() { # [FILE...]; without: the changed ones
     say "dev: clang-tidy is left out"
     return 0
   fi
-  (cd "$root" && run timeout 90 clang-tidy --quiet "${files[@]}" -- -std=c++20 -DBACKPLANE_BUILD -I. -Idispatcher -Idispatcher/abi \
+  (cd "$root" && run timeout 90 clang-tidy --quiet "${files[@]}" -- -std=c++20 -DBACKPLANE_BUILD '-DBACKPLANE_VERSION=""' -I. -Idispatcher -Idispatcher/abi -Iconformance \
     -Idispatcher/include -Ipython "-I$generated" "-I$generated/include" $("$root/.venv/bin/python" -m pybind11 --includes) 2> >(grep -v 'warnings generated' >&2)) && return 0
   [ $? -ne 124 ] || { say "dev: clang-tidy was stopped after 90 seconds; ./dev lint FILE looks at one file"; return 0; }
   return 1

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-import backplane as bp
 from backplane import _core
 
 from ._functions import op_named
