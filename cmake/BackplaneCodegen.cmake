@@ -3,7 +3,7 @@
 #   backplane_generate_ops(OPS YAML... OUT DIR SOURCES VARIABLE
 #     [SYMBOL NAME]    prefix of the C symbols NAME_ops, NAME_op_count; the first file's namespace by default
 #     [IMPORT YAML...] registry files whose ops may be called; the installed ops.yaml by default
-#     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels scalar rewrites plugin; all but plugin by default
+#     [EMIT WORD...])  of records formulas cpp pyi docs samples kernels scalar rewrites spellings plugin; all but plugin by default
 #
 # Sets VARIABLE to the generated C sources (and the stamp that makes every generator wait for them). Headers come to
 # be in DIR (NAME_records.h) and DIR/include. A change to a registry file, or to one that it includes, runs codegen again;
@@ -132,7 +132,7 @@ function(backplane_generate_ops)
     list(JOIN arg_EMIT "," words)
     list(APPEND command --emit ${words})
   else()
-    set(arg_EMIT formulas cpp pyi samples kernels scalar rewrites)
+    set(arg_EMIT formulas cpp pyi samples kernels scalar rewrites spellings)
   endif()
   if("plugin" IN_LIST arg_EMIT)
     list(APPEND sources ${arg_OUT}/${arg_SYMBOL}_plugin.c)
@@ -158,6 +158,9 @@ function(backplane_generate_ops)
   endif()
   if("rewrites" IN_LIST arg_EMIT AND namespace STREQUAL "bp") # no other registry has any
     list(APPEND headers ${arg_OUT}/${arg_SYMBOL}_rewrites.hpp)
+  endif()
+  if("spellings" IN_LIST arg_EMIT AND namespace STREQUAL "bp") # likewise
+    list(APPEND headers ${arg_OUT}/${arg_SYMBOL}_spellings.hpp)
   endif()
   set(others)
   if("pyi" IN_LIST arg_EMIT)

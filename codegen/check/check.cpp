@@ -94,6 +94,7 @@ CompiledRegistry check(std::vector<std::unique_ptr<RegistryFile>> files, Diagnos
   }
   registry.scalars = compile_scalars(registry.files, *registry.names, diagnostics);
   registry.rewrites = compile_rewrites(registry.files, *registry.names, diagnostics);
+  registry.spellings = compile_spellings(registry.files, *registry.names, diagnostics);
   CycleFinder(all).report(diagnostics);
   if (diagnostics.empty())
     refuse_unused_names(registry.files, diagnostics);  // else the rule that uses one may be damaged

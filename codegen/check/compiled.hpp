@@ -10,6 +10,7 @@
 #include "check/registry.hpp"
 #include "check/rewrites.hpp"
 #include "check/scalar.hpp"
+#include "check/spellings.hpp"
 
 namespace backplane::codegen {
 
@@ -45,6 +46,7 @@ struct CompiledRegistry {
   std::unique_ptr<Registry> names;
   std::vector<CompiledOp> ops;                           // of the files that are emitted, in their order
   std::vector<CompiledRewrite> rewrites;                 // likewise
+  std::vector<CompiledSpelling> spellings;               // likewise
   std::vector<std::unique_ptr<ScalarFunction>> scalars;  // those that one calls before it, imported ones too
 };
 

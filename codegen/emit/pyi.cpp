@@ -30,7 +30,7 @@ std::string annotation(const Arg& arg) {
                                                                 {BP_TYPE_BOOL, "bool"},
                                                                 {BP_TYPE_STR, "str"},
                                                                 {BP_TYPE_GRAPH, "Callable[..., object]"}};
-  std::string text = "object";
+  std::string text = arg.type == 0 ? "None" : "object";
   for (const auto& [type, word] : kTypes)
     if (type == arg.type) text = word;
   if (!arg.choices.empty()) text = literal(arg);
@@ -38,7 +38,7 @@ std::string annotation(const Arg& arg) {
     if (arg.is_tensor()) text = "Tensor";
     text = "Sequence[" + text + (arg.has(BP_ARG_OPTIONAL_ELEMENTS) ? " | None]" : "]");
   }
-  return text + (arg.has(BP_ARG_OPTIONAL) ? " | None" : "");
+  return text + (arg.has(BP_ARG_OPTIONAL) && arg.type != 0 ? " | None" : "");
 }
 
 std::string default_text(const Literal& value) {
@@ -65,22 +65,22 @@ std::string default_text(const Literal& value) {
   }
 }
 
-std::string parameters(const Entry& entry, size_t from, bool with_out) {
+std::string parameters(const Signature& signature, size_t from, bool has_out) {
   std::string text;
   bool star = false;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };
-  for (size_t i = from; i < entry.signature.args.size(); ++i) {
-    const Arg& arg = entry.signature.args[i];
+  for (size_t i = from; i < signature.args.size(); ++i) {
+    const Arg& arg = signature.args[i];
     if (arg.has(BP_ARG_KEYWORD_ONLY) && !star) add("*");
     star = star || arg.has(BP_ARG_KEYWORD_ONLY);
     add(python_identifier(arg.name) + ": " + annotation(arg) +
         (arg.has(BP_ARG_HAS_DEFAULT) ? " = " + default_text(arg.default_value) : ""));
-    const bool last = i + 1 == entry.signature.args.size() || !entry.signature.args[i + 1].has(BP_ARG_POSITIONAL_ONLY);
+    const bool last = i + 1 == signature.args.size() || !signature.args[i + 1].has(BP_ARG_POSITIONAL_ONLY);
     if (arg.has(BP_ARG_POSITIONAL_ONLY) && last) add("/");
   }
-  if (with_out && entry.out_variant) {
+  if (has_out) {
     if (!star) add("*");
-    add(entry.signature.results.size() == 1 ? "out: Tensor | None = None" : "out: tuple[Tensor, ...] | None = None");
+    add(signature.results.size() == 1 ? "out: Tensor | None = None" : "out: tuple[Tensor, ...] | None = None");
   }
   return text;
 }
@@ -111,6 +111,29 @@ bool is_method(const Entry& entry) {
   return !args.empty() && args[0].name == "x" && args[0].is_tensor() && !args[0].has(BP_ARG_LIST);
 }
 
+// Further words and signatures, as two dicts that python/stubs joins to the functions above. A signature that only the
+// dtypes of tensors select adds nothing to the types.
+std::string spelled(const std::vector<CompiledSpelling>& spellings) {
+  std::string words, signatures;
+  for (const CompiledSpelling& spelling : spellings) {
+    const Entry& entry = *spelling.entry;
+    if (spelling.nodes.empty()) {
+      words += "    (" + python_string(entry.name()) + ", " + python_string(spelling.stated->text.value) +
+               "): " + python_string(entry.signature.args[spelling.stated->argument].name) + ",\n";
+      continue;
+    }
+    const Signature& signature = *spelling.stated->signature;
+    bool by_dtype = false;
+    for (const Arg& arg : signature.args) by_dtype = by_dtype || !arg.only.empty();
+    if (!by_dtype)
+      signatures += "    " +
+                    python_string("def " + signature.name + "(" + parameters(signature, 0, false) + ") -> " +
+                                  returns(*spelling.nodes.back().op) + ": ...") +
+                    ",\n";
+  }
+  return "\nspelled_words = {\n" + words + "}\nspelled_signatures = [\n" + signatures + "]\n";
+}
+
 }  // namespace
 
 std::string stubs(const EmitContext& context) {
@@ -119,11 +142,11 @@ std::string stubs(const EmitContext& context) {
   for (const CompiledOp& op : context.registry.ops) {
     const Entry& entry = *op.entry;
     const std::string name = python_identifier(entry.name());
-    functions +=
-        "\ndef " + name + "(" + parameters(entry, 0, true) + ") -> " + returns(entry) + ":" + docstring(entry, "    ");
+    functions += "\ndef " + name + "(" + parameters(entry.signature, 0, entry.out_variant) + ") -> " + returns(entry) +
+                 ":" + docstring(entry, "    ");
     // With its first argument as `first`, which is a Tensor.
     const auto bound = [&](const std::string& word, const std::string& first, bool with_out) {
-      const std::string rest = parameters(entry, 1, with_out);
+      const std::string rest = parameters(entry.signature, 1, with_out && entry.out_variant);
       // Python has one '/', after the last of them: the first needs its own where it is the only one.
       const bool alone = entry.signature.args[0].has(BP_ARG_POSITIONAL_ONLY) && rest.find('/') == std::string::npos;
       return "def " + word + "(" + first + (alone ? ", /" : "") + (rest.empty() ? "" : ", " + rest) + ") -> " +
@@ -163,6 +186,7 @@ std::string stubs(const EmitContext& context) {
   if (!methods.empty())
     text +=
         "\nclass TensorMethods:\n    \"\"\"What Tensor has from these ops; `name_` works in place.\"\"\"\n\n" + methods;
+  if (!context.registry.spellings.empty()) text += spelled(context.registry.spellings);
   return text;
 }
 

@@ -163,6 +163,7 @@ class SampleWriter {
     field("compare", json_string(entry_.compare.empty() ? "close" : entry_.compare.value));
     field("except", word_map(entry_.except));
     field("errors", word_map(entry_.errors));
+    if (!entry_.spellings.empty()) field("spellings", spellings());
     field("tags", json_list(entry_.tags, [](const Text& t) { return json_string(t.value); }));
     if (!entry_.large_samples.empty()) out_ << ",\n   \"large\": [" << samples(entry_.large_samples) << "]";
     if (!op_.derived.empty()) out_ << ",\n   \"derived\": [" << samples(op_.derived) << "]";
@@ -253,6 +254,12 @@ class SampleWriter {
         dtypes.emplace_back(kDtypeNames[function->compute]);
     return std::string("{\"stated\": ") + (op_.entry->states_scalar ? "true" : "false") +
            ", \"dtypes\": " + json_list(dtypes, json_string) + "}";
+  }
+
+  std::string spellings() const {
+    WordMap texts;
+    for (const OpSpelling& spelling : entry_.spellings) texts.emplace_back(spelling.text, spelling.meaning);
+    return word_map(texts);
   }
 
   static std::string word_map(const WordMap& map) {

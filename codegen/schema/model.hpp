@@ -34,6 +34,7 @@ struct Arg {
   uint32_t since = 0;
   Literal default_value;      // with BP_ARG_HAS_DEFAULT
   std::vector<Text> choices;  // of a str: the words that it takes; none where any is taken
+  std::string only;           // of a Tensor of a spelling: the dtypes that select it, "bool", "integer" or "complex"
   size_t offset = 0;          // within the signature
 
   bool has(uint16_t flag) const { return (flags & flag) != 0; }
@@ -158,6 +159,16 @@ struct Sample {
   std::string varies;  // of a derived one: the argument that is another one than in the sample that it is made of
 };
 
+// Another way to call an op from Python: a word for one of its arguments, or a signature with the call that it means.
+struct OpSpelling {
+  Location where;
+  Text text;                           // the word, or the signature
+  Text meaning;                        // the argument, or the call
+  std::optional<Signature> signature;  // without results
+  ExprPtr call;                        // of a signature; nullptr: damaged
+  uint32_t argument = 0;               // of a word
+};
+
 // The numbers that a Scalar may be, for derived samples.
 struct FuzzRange {
   uint32_t arg = 0;
@@ -220,6 +231,7 @@ struct Entry {
   WordMap errors, except;
   std::vector<Sample> samples, large_samples;
   std::vector<FuzzRange> fuzz;
+  std::vector<OpSpelling> spellings;
   double tolerance = 4;
   uint32_t revision = 0;
   bool damaged = false;   // its signature could not be read: checks skip it

@@ -41,6 +41,7 @@ class EntryReader {
     if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
     if (const YamlNode* fuzz = node_.find("fuzz")) read_fuzz(reader_, *fuzz, entry_);
+    if (const YamlNode* spellings = node_.find("spellings")) read_spellings(reader_, *spellings, entry_);
     read_samples(reader_, node_.find("samples"), node_.find("large"), entry_);
   }
 

@@ -39,25 +39,40 @@ class SignatureParser {
   SignatureParser(const Text& text, Diagnostics& diagnostics) : text_(text), tokens_(text, diagnostics) {}
 
   std::optional<Signature> parse() {
-    signature_.text = text_;
-    signature_.name = name("of the op");
-    if (tokens_.accept(".")) signature_.name += "." + name("of the overload");
-    tokens_.expect("(", "after the op's name");
-    arguments();
-    tokens_.expect(")", "to close the arguments");
+    name_and_arguments();
     if (changes_.empty()) {
       tokens_.expect("->", "before the results");
       results();
     } else {
       results_of_changes();
     }
+    return finished("the results");
+  }
+
+  std::optional<Signature> parse_spelled() {
+    spelled_ = true;
+    name_and_arguments();
+    if (!changes_.empty()) tokens_.error(changes_[0].at, "a spelling changes no argument; remove (mut)");
+    return finished("the arguments");
+  }
+
+ private:
+  void name_and_arguments() {
+    signature_.text = text_;
+    signature_.name = name("of the op");
+    if (tokens_.accept(".")) signature_.name += "." + name("of the overload");
+    tokens_.expect("(", "after the op's name");
+    arguments();
+    tokens_.expect(")", "to close the arguments");
+  }
+
+  std::optional<Signature> finished(const std::string& last) {
     if (!tokens_.failed() && !tokens_.at_end())
-      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after the results; remove it");
+      tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + " after " + last + "; remove it");
     if (tokens_.failed()) return std::nullopt;
     return std::move(signature_);
   }
 
- private:
   std::string name(std::string_view purpose) {
     const Token token = tokens_.peek();
     if (token.kind != Token::Kind::kName) {
@@ -143,11 +158,29 @@ class SignatureParser {
     return 0;
   }
 
+  // `(bool)`, behind the Tensor of a spelling.
+  std::string selecting_dtypes() {
+    tokens_.take();
+    const Token word = tokens_.peek();
+    static const std::vector<std::string_view> kWords = {"bool", "integer", "complex"};
+    if (std::find(kWords.begin(), kWords.end(), word.text) == kWords.end())
+      tokens_.error(word, "found " + quoted(word) + "; the dtypes that select a spelling are " + listed(kWords));
+    else
+      tokens_.take();
+    tokens_.expect(")", "after the dtypes");
+    return std::string(word.text);
+  }
+
   Arg argument() {
     Arg arg;
     const Token begins = tokens_.peek();
-    arg.type = type();
-    if (tokens_.accept("(")) {
+    if (spelled_ && tokens_.accept_word("none"))  // given, it is none
+      arg.flags |= BP_ARG_OPTIONAL;
+    else
+      arg.type = type();
+    if (spelled_ && arg.type == BP_TYPE_TENSOR && tokens_.peek().is("(") && !tokens_.peek(1).is_word("mut")) {
+      arg.only = selecting_dtypes();
+    } else if (tokens_.accept("(")) {
       if (!tokens_.peek().is_word("mut"))
         tokens_.error(tokens_.peek(), "found " + quoted(tokens_.peek()) + "; expected mut, as in Tensor(mut) x");
       tokens_.take();
@@ -352,6 +385,7 @@ class SignatureParser {
   const Text& text_;
   TokenStream tokens_;
   Signature signature_;
+  bool spelled_ = false;
   std::vector<Change> changes_;  // the arguments written Tensor(mut)
 };
 
@@ -371,6 +405,10 @@ int Signature::find_result(std::string_view wanted) const {
 
 std::optional<Signature> parse_signature(const Text& text, Diagnostics& diagnostics) {
   return SignatureParser(text, diagnostics).parse();
+}
+
+std::optional<Signature> parse_spelled_signature(const Text& text, Diagnostics& diagnostics) {
+  return SignatureParser(text, diagnostics).parse_spelled();
 }
 
 }  // namespace backplane::codegen

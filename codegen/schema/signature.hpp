@@ -8,5 +8,7 @@
 namespace backplane::codegen {
 
 std::optional<Signature> parse_signature(const Text& text, Diagnostics& diagnostics);
+// The same without `-> RESULTS`, as the spellings of an entry are written.
+std::optional<Signature> parse_spelled_signature(const Text& text, Diagnostics& diagnostics);
 
 }  // namespace backplane::codegen

@@ -70,7 +70,8 @@ const std::vector<std::string_view>& entry_keys() {
       "op",      "doc",     "kind",      "primitive", "host",    "dtypes",  "shape",     "alias",    "put",
       "partial", "vjp",     "jvp",       "zeros",     "nondiff", "batch",   "decompose", "variants", "random",
       "errors",  "samples", "large",     "tolerance", "compare", "except",  "tags",      "aliases",  "source",
-      "example", "since",   "revisions", "operator",  "let",     "choices", "moves",     "scalar",   "fuzz"};
+      "example", "since",   "revisions", "operator",  "let",     "choices", "moves",     "scalar",   "fuzz",
+      "spellings"};
   return keys;
 }
 

@@ -29,36 +29,25 @@ def members(text, kind):
     return {node.name if isinstance(node, ast.FunctionDef) else node.targets[0].id for node in body if isinstance(node, (ast.FunctionDef, ast.Assign))}
 
 
-# What calls take beyond the entry: backplane/_calls/_other_forms.py.
+# What calls take beyond the entry and its spellings: backplane/_calls/_other_forms.py.
 MORE = {
     **dict.fromkeys(("arange", "eye", "full", "linspace", "ones", "zeros"), "requires_grad: bool = False"),
     **dict.fromkeys(("full_like", "ones_like", "zeros_like"), "requires_grad: bool = False, shape: int | Sequence[int] = ..."),
-    **dict.fromkeys(("add", "subtract"), "alpha: float = 1"),
     **dict.fromkeys(("all", "any"), "where: _Data | None = None"),
     **dict.fromkeys(("max", "min", "nanmax", "nanmin", "nanprod", "nansum", "prod", "sum"), "where: _Data | None = None, initial: Tensor | float | None = None"),
-    **dict.fromkeys(("log_softmax", "softmax"), "dtype: DType | None = None"),
     **dict.fromkeys(("argsort", "sort"), "kind: str | None = None"),
     "angle": "deg: bool = False",
-    "clip": "a_min: Tensor | float | None = None, a_max: Tensor | float | None = None",
     "divide": "rounding_mode: str | None = None",
-    "diagonal": "dim1: int = 0, dim2: int = 1",
-    "flip": "dims: int | Sequence[int] = ...",
     "logit": "eps: float | None = None",
     "mean": "dtype: DType | None = None",
     "nan_to_num": "copy: bool = True",
     "nanmean": "where: _Data | None = None, dtype: DType | None = None",
     "normal": "size: int | Sequence[int] = ..., loc: Tensor | float = ..., scale: Tensor | float = ...",
-    "permute_dims": "dims: Sequence[int] = ...",
     "reshape": 'order: str = "C"',
-    "roll": "shifts: int | Sequence[int] = ..., dims: int | Sequence[int] | None = None",
     "take": 'mode: str = "raise"',
-    **dict.fromkeys(("nanstd", "nanvar", "std", "var"), "ddof: float = 0, unbiased: bool = True"),
-    **dict.fromkeys(("tril", "triu"), "diagonal: int = 0"),
 }
 NUMBERS = {"full": ("fill_value",), "full_like": ("fill_value",), "linspace": ("start", "stop"), "arange": ("start", "stop", "step")}
 FLATTENED = ("argsort", "sort")  # where axis is None
-# Of which a call with dim= gives a pair.
-PAIRS = ("max", "min", "sort")
 TYPES = """
 class _Pair(NamedTuple):
     values: Tensor
@@ -88,7 +77,63 @@ def default_of(args, place):
         args.defaults.insert(0, ast.Constant(...))
 
 
-def spelled(node):
+def names_of(node):
+    return [arg.arg for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs]
+
+
+def take_assigned(module, name):
+    """The value of an assignment of the stub, which is removed; an empty list where it has none."""
+    for node in module.body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == name:
+            module.body.remove(node)
+            return ast.literal_eval(node.value)
+    return []
+
+
+class Spellings:
+    """Further words and signatures of the ops, as codegen states them."""
+
+    def __init__(self, module):
+        self.words = dict(take_assigned(module, "spelled_words"))
+        self.signatures = [ast.parse(text).body[0] for text in take_assigned(module, "spelled_signatures")]
+
+    def add_words(self, node):
+        """The words of the op, and what signatures with its result take beyond its own."""
+        annotations = {arg.arg: ast.unparse(arg.annotation) for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs if arg.annotation}
+        for (op, word), own in self.words.items():
+            if op != node.name or own not in annotations:
+                continue
+            positional = [arg.arg for arg in node.args.posonlyargs + node.args.args]
+            if own in positional:
+                default_of(node.args, positional.index(own))
+            add_keywords(node, f"{word}: {annotations[own]} = ...")
+        for signature in self.of(node):
+            if ast.unparse(signature.returns) != ast.unparse(node.returns):
+                continue
+            for arg in signature.args.args[1:] + signature.args.kwonlyargs:
+                if arg.arg not in (*names_of(node), "dim", "keepdim"):
+                    add_keywords(node, f"{arg.arg}: {ast.unparse(arg.annotation)} = ...")
+
+    def of(self, node):
+        return [signature for signature in self.signatures if signature.name == node.name]
+
+    def pairs(self, node):
+        """The signatures of the op whose result is another one, by keywords but for the first operand, which stands as in the op."""
+        for signature in self.of(node):
+            if ast.unparse(signature.returns) == ast.unparse(node.returns):
+                continue
+            pair = copy.deepcopy(signature)
+            others = pair.args.args[1:]
+            defaults = [None] * (len(others) - len(pair.args.defaults)) + pair.args.defaults
+            pair.args.kwonlyargs, pair.args.kw_defaults = others + pair.args.kwonlyargs, defaults + pair.args.kw_defaults
+            own = node.args.posonlyargs or node.args.args
+            pair.args.posonlyargs, pair.args.args, pair.args.defaults = [copy.deepcopy(own[0])], [], []
+            pair.args.kw_defaults[names_of(pair).index("dim") - 1] = None  # it selects the signature
+            pair.returns, pair.body = ast.Name("_Pair"), node.body
+            yield pair
+
+
+def spelled(node, spellings):
     """The function with what it takes beyond its entry: dim and keepdim for axis and keepdims, where they mean the same, and MORE."""
     args = node.args
     positional = args.posonlyargs + args.args
@@ -108,33 +153,23 @@ def spelled(node):
     for place, arg in enumerate(args.kwonlyargs):
         if arg.arg == "generator" and args.kw_defaults[place] is None:
             arg.annotation, args.kw_defaults[place] = ast.parse("Generator | None", mode="eval").body, ast.Constant(None)
-    before = ast.unparse(node)
-    if len(axes) == 1:
+    pairs = list(spellings.pairs(node))
+    spellings.add_words(node)
+    if len(axes) == 1 and not pairs:
         if axes[0] in positional:
             default_of(args, positional.index(axes[0]))
         add_keywords(node, f"dim: {ast.unparse(axes[0].annotation)} = ...")
-    if "keepdims" in names:
+    if "keepdims" in names and not pairs:
         add_keywords(node, "keepdim: bool = False")
-    if node.name in MORE:
+    if node.name in MORE and not pairs:
         add_keywords(node, MORE[node.name])
-    if node.name not in PAIRS:
-        return [node]
-    paired = ast.parse(before).body[0]
-    axis = next(arg for arg in paired.args.posonlyargs + paired.args.args if arg.arg == "axis")
-    paired.args.args = [arg for arg in paired.args.args if arg is not axis]
-    paired.args.defaults = []
-    kept = [(arg, default) for arg, default in zip(paired.args.kwonlyargs, paired.args.kw_defaults) if arg.arg not in ("keepdims", "out")]
-    paired.args.kwonlyargs, paired.args.kw_defaults = [arg for arg, _ in kept], [default for _, default in kept]
-    add_keywords(paired, "dim: int" + (", keepdim: bool = False" if node.name != "sort" else ""))
-    paired.args.kw_defaults[[arg.arg for arg in paired.args.kwonlyargs].index("dim")] = None
-    paired.returns = ast.Name("_Pair")
-    plain = ast.parse(before).body[0]
-    return [ast.parse(f"@overload\n{ast.unparse(one)}").body[0] for one in (plain, paired)]
+    return [ast.parse(f"@overload\n{ast.unparse(one)}").body[0] for one in (node, *pairs)] if pairs else [node]
 
 
 def stub(text, modules, core):
     """A type checker takes either the first or the last of two definitions, so the ops' give way to the package's."""
     module, own = ast.parse(text), imported(modules)
+    spellings = Spellings(module)
     methods = members(core, "Tensor").union(*(members(of, "TensorMembers") for of in modules.values()))
     for owner in [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]:
         taken = own if owner is module else methods
@@ -148,7 +183,7 @@ def stub(text, modules, core):
                     node.name = name
             name = node.name if isinstance(node, ast.FunctionDef) else getattr(node.targets[0], "id", None) if isinstance(node, ast.Assign) else None
             if name not in taken:
-                body += spelled(node) if isinstance(node, ast.FunctionDef) else [node]
+                body += spelled(node, spellings) if isinstance(node, ast.FunctionDef) else [node]
         owner.body = body
     last_import = max(place for place, node in enumerate(module.body) if isinstance(node, ast.ImportFrom))
     module.body[last_import + 1 : last_import + 1] = ast.parse(f"from typing import Any, NamedTuple, Protocol, overload\n{TYPES}").body

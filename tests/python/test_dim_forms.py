@@ -78,8 +78,10 @@ def test_medians_over_dim_are_pairs_of_the_lower_middle(dim, keepdim):
 
 def test_medians_over_dim_take_integers_and_refuse_several_axes():
     assert bp.asarray([[4, 1, 3, 2]], dtype=bp.int32).median(dim=1).values.tolist() == [2]
-    for call in (lambda x: x.median(dim=(0, 1)), lambda x: x.max(dim=(0, 1)), lambda x: x.sort(dim=None)):
-        with pytest.raises(TypeError, match="argument dim: found .* expected one axis"):
+    with pytest.raises(TypeError, match="argument dim: found .* expected one axis"):
+        bp.ones((2, 2)).median(dim=(0, 1))
+    for call in (lambda x: x.max(dim=(0, 1)), lambda x: x.sort(dim=None)):
+        with pytest.raises(TypeError, match="found .Tensor, dim=.*, expected the arguments of one of these signatures: "):
             call(bp.ones((2, 2)))
     with pytest.raises(ValueError, match="median: argument x: found no elements"):
         bp.zeros((2, 0)).median(dim=1)
@@ -139,7 +141,7 @@ def test_unbiased_is_pytorchs_other_word(name):
 
 def test_a_wrong_argument_is_reported_in_the_functions_name():
     for name in ("std", "var", "max", "min", "sort"):
-        with pytest.raises(TypeError, match=f"{name}: found an argument 'axis' beside dim or keepdim, expected one of: x, dim"):
+        with pytest.raises(TypeError, match=rf"{name}: found \(Tensor, dim=int, axis=int\), expected .*{name}\(x, dim"):
             getattr(bp, name)(bp.ones(3), dim=0, axis=0)
 
 

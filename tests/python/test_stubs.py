@@ -102,9 +102,10 @@ def test_every_function_is_annotated(module):
     assert functions and bare == []
 
 
-# PyTorch's and NumPy's words for arguments, which calls take beside the entry's: backplane/_calls/_other_forms.py.
+# PyTorch's and NumPy's words for arguments, which calls take beside the entry's: its spellings, and backplane/_calls/_other_forms.py.
 SPELLINGS = {"dim", "keepdim", "dims", "shifts", "diagonal", "ddof", "unbiased", "requires_grad", "alpha", "deg", "a_min", "a_max", "rounding_mode", "order",
-             "size", "where", "initial", "kind", "mode", "copy", "loc", "scale", "shape", "dim1", "dim2", "eps"}  # fmt: skip
+             "size", "where", "initial", "kind", "mode", "copy", "loc", "scale", "shape", "dim1", "dim2", "eps", "N", "M", "n", "m", "end", "elements",
+             "test_elements", "sorted_sequence", "v", "values", "exponent", "reps", "other"}  # fmt: skip
 
 OF_DTYPE = {("mean", "dtype"), ("nanmean", "dtype"), ("softmax", "dtype"), ("log_softmax", "dtype")}
 

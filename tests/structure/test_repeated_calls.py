@@ -10,7 +10,7 @@ import re
 import source_tree
 
 PYTHON = [name for name in source_tree.tracked_files() if name.startswith("python/backplane/") and name.endswith(".py")]
-CALLS = source_tree.ROOT / "python/bindings/ops/op_type.cpp"
+CALLS = source_tree.ROOT / "python/bindings/ops/op_call.cpp"
 
 
 def forwarded(node):
@@ -41,9 +41,16 @@ def test_the_law_sees_what_it_forbids():
     assert list(repeated(ast.parse(again.format("h")))) == []
 
 
+def body_of(name):
+    """The body of a function of the bindings' calls."""
+    return re.search(rf"^PyObject\* {name}\(OpObject\*.*?^}}", CALLS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
+
+
 def test_no_op_runs_again_after_an_error():
-    """In `run`, every other form is asked for before the op runs."""
-    text = CALLS.read_text(encoding="utf-8")
-    body = re.search(r"^PyObject\* run\(OpObject\*.*?^}", text, re.MULTILINE | re.DOTALL)[0]
+    """In `run_read`, every other form is asked for before the op runs; `run` and `call_given` select one where reading the arguments fails."""
+    body = body_of("run_read")
     runs = body.index("run_functional(self")
-    assert "form" not in body[runs:] and "form" in body[:runs]
+    assert "run_form" not in body[runs:] and "run_form" in body[:runs]
+    for name in ("run", "call_given"):
+        body = body_of(name)
+        assert 0 < body.index("run_other_form") < body.index("return run_read(self") and "run_other_form" not in body[body.index("return run_read(self") :]

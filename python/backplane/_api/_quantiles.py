@@ -148,7 +148,7 @@ def _medians(function):
             args = (more.pop("input"),)
         if len(args) != 1 or more:
             raise _core.ArgumentTypeError(f"{function.__name__}: found other arguments beside dim, expected x, dim and keepdim alone")
-        from .._calls._dim_forms import lower_median
+        from ._lower_median import lower_median
 
         return lower_median(function.__name__, args[0], dim, keepdim)
 

@@ -64,7 +64,8 @@ def std_mean(
     keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """PyTorch's pair of the standard deviation, unbiased unless the word or correction says otherwise, and the mean, over dim."""
-    return op.std(x, dim=dim, unbiased=unbiased, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
+    correction = int(unbiased) if correction is None else correction
+    return op.std(x, dim=dim, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
 
 
 @rounds_once
@@ -74,7 +75,8 @@ def var_mean(
     keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """PyTorch's pair of the variance, unbiased unless the word or correction says otherwise, and the mean, over dim."""
-    return op.var(x, dim=dim, unbiased=unbiased, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
+    correction = int(unbiased) if correction is None else correction
+    return op.var(x, dim=dim, correction=correction, keepdim=keepdim), op.mean(x, dim=dim, keepdims=keepdim)
 
 
 def _without(shape, axis):

@@ -1,4 +1,4 @@
-"""PyTorch's words of arithmetic that entries do not have: alpha= of sums, rounding_mode= of quotients, decimals= of round_."""
+"""PyTorch's words of arithmetic that entries do not have: rounding_mode= of quotients, decimals= of round_."""
 
 from .. import _core
 from .._api._elementwise_functions import round as rounded
@@ -8,16 +8,6 @@ from ._tensor_argument import takes_operands
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-
-
-def _scaled(name):
-    """PyTorch's alpha=, a factor of the second operand."""
-
-    @takes_operands
-    def form(x, y, *, alpha=_MISSING, **more):
-        return NotImplemented if alpha is _MISSING else getattr(op, name)(x, op.multiply(y, alpha), **more)
-
-    return form
 
 
 @takes_operands
@@ -51,11 +41,9 @@ def _whole(x):
 
 def arithmetic_forms():
     """By the op's name."""
-    return {"add": _scaled("add"), "divide": _divide, "subtract": _scaled("subtract")}
+    return {"divide": _divide}
 
 
 def in_place_forms():
     """The op's name, the word that it goes by, and the form."""
-    sums = [("add", "add_"), ("subtract", "sub_"), ("subtract", "subtract_")]
-    return [*((name, word, _scaled(word)) for name, word in sums), ("divide", "div_", _divide_inplace),
-            ("divide", "divide_", _divide_inplace), ("round", "round_", _round_inplace)]  # fmt: skip
+    return [("divide", "div_", _divide_inplace), ("divide", "divide_", _divide_inplace), ("round", "round_", _round_inplace)]

@@ -9,8 +9,6 @@ from ._ops import NAMESPACE, ops
 op = getattr(ops, NAMESPACE)
 
 _MISSING = object()
-_WORDS = {"arange": {"end": "stop"}, "eye": {"N": "n_rows", "M": "n_cols", "n": "n_rows", "m": "n_cols"}, "full": {"size": "shape"},
-          "linspace": {"end": "stop"}, "ones": {"size": "shape"}, "zeros": {"size": "shape"}}  # fmt: skip
 _POINTS = 50  # of linspace where no number is named, as in NumPy
 _DTYPE_PLACES = {"arange": 3, "eye": 3, "ones": 1, "zeros": 1}  # NumPy's
 
@@ -99,10 +97,8 @@ def _with_dtype_by_name(name, args, named):
 
 def _created(name, of_tensors):
     """requires_grad= and other words and places of NumPy's and PyTorch's creation functions, and tensors for numbers."""
-    words = _WORDS.get(name, {})
-
     def form(*given, requires_grad=_MISSING, **more):
-        args, named = _with_dtype_by_name(name, given, {words.get(word, word): value for word, value in more.items()})
+        args, named = _with_dtype_by_name(name, given, more)
         if name.endswith("_like") and "shape" in named and args and _is_tensor(args[0]):
             args = (_core.empty(named.pop("shape"), args[0].dtype, args[0].device), *args[1:])
         if requires_grad is not _MISSING:

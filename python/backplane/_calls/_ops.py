@@ -34,8 +34,8 @@ _HELPER_ENDS = ("_grad", "_put", "_columns", "_gates", "_others", "_slope")
 _HELPERS = frozenset(
     "adaptive_max_pool_with_indices adjugate argsort_flat attention_scores attention_weights attention_with_lse col2im complex_from conv "
     "conv_transpose fft_c2c fft_c2r fft_r2c im2col iota isin_complex isin_vector linear_recurrence matmul_add max_pool2d_with_indices "
-    "max_pool_with_indices overlap_add pad_edges qr_complete qr_reduced random_bits repeat_all repeat_each resample_cubic resample_linear resample_nearest "
-    "resample_smooth run_starts sum_to svd_full svd_reduced".split()
+    "max_pool_with_indices max_with_indices min_with_indices overlap_add pad_edges qr_complete qr_reduced random_bits repeat_all repeat_each resample_cubic resample_linear resample_nearest "
+    "resample_smooth run_starts sort_with_indices sum_to svd_full svd_reduced".split()
 )
 
 

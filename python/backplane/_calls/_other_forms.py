@@ -11,7 +11,7 @@ from .._api._data_type_functions import result_type
 from .._api._manipulation_functions import broadcast_shapes, normalized_axis, reshape_by_columns
 from .._api._matrix_products import whole_power
 from ._ops import NAMESPACE, ops
-from ._reduction_forms import masked_deviation, masked_mean, masked_variance, of_number, of_tensor, reduction_forms
+from ._reduction_forms import masked_deviation, masked_mean, masked_variance, of_tensor, reduction_forms
 from .._api._searching_functions import nonzero
 from .._api._segments import counted
 from ._tensor_argument import name_function, require_real
@@ -21,13 +21,7 @@ op = getattr(ops, NAMESPACE)
 _MISSING = object()
 FORMS = {}  # by full name and name in Python
 _ALIASES = {"divide": ("div", "true_divide"), "max": ("amax",), "min": ("amin",), "permute_dims": ("permute",), "subtract": ("sub",)}
-_WORDS = {"broadcast_to": {"size": "shape"}, "clip": {"a_min": "min", "a_max": "max"}, "diagonal": {"dim1": "axis1", "dim2": "axis2"}, "flip": {"dims": "axis"}, "heaviside": {"values": "y"},
-          "isin": {"elements": "x1", "test_elements": "x2"}, "permute_dims": {"dims": "axes"}, "pow": {"exponent": "y"}, "roll": {"shifts": "shift", "dims": "axis"},
-          "searchsorted": {"sorted_sequence": "x1", "v": "x2", "values": "x2"}, "tril": {"diagonal": "k"}, "triu": {"diagonal": "k"}}  # fmt: skip
 _KINDS = ("stable", "mergesort", "quicksort", "heapsort")  # NumPy's, of sorting
-# What NumPy's functions of numbers say of bools, by what compares one with itself.
-_OF_BOOLS = {**dict.fromkeys(("isinf", "isnan", "isneginf", "isposinf", "signbit"), op.not_equal), "isfinite": op.equal,
-             **dict.fromkeys(("abs", "ceil", "floor", "trunc"), op.logical_and)}  # fmt: skip
 
 
 def _is_tensor(x):
@@ -47,18 +41,6 @@ def _as_refused(name, form):
             return NotImplemented
 
     return answered
-
-
-def _spread_of_complex(name):
-    @of_tensor
-    def form(x, *args, **more):
-        """The mean of the squared distances, which is real, or its root."""
-        if x.dtype.kind != "complex floating":
-            return NotImplemented
-        join, spread = (op.add, op.var) if name == "var" else (op.hypot, op.std)
-        return join(spread(op.real(x), *args, **more), spread(op.imag(x), *args, **more))
-
-    return form
 
 
 def _with_axes_alone(name, form):
@@ -85,18 +67,12 @@ def _in_dtype(name, x, dtype):
     return op.cast(x, dtype)
 
 
-def _spread(name, otherwise):
+def _spread(name):
     @of_tensor
-    def form(x, *args, ddof=_MISSING, unbiased=_MISSING, where=None, dtype=None, **more):
-        """NumPy's ddof, where and dtype, or PyTorch's unbiased beside no dim."""
-        words = [word for word, given in (("ddof", ddof), ("unbiased", unbiased)) if given is not _MISSING]
-        words += ["correction"] if "correction" in more else []
-        if len(words) > 1:
-            raise _core.ArgumentTypeError(f"{name}: found {' and '.join(words)}, expected one of them")
-        if ddof is not _MISSING or unbiased is not _MISSING:
-            more["correction"] = int(bool(unbiased)) if ddof is _MISSING else ddof
-        elif where is None and dtype is None:
-            return otherwise(x, *args, **more)
+    def form(x, *args, where=None, dtype=None, **more):
+        """NumPy's where and dtype."""
+        if where is None and dtype is None:
+            return NotImplemented
         x = _in_dtype(name, x, dtype)
         if where is None:
             return getattr(op, name)(x, *args, **more)
@@ -144,25 +120,11 @@ def _cumulative(name):
     return form
 
 
-def _renamed(name, words):
-    """PyTorch's words for arguments."""
-
-    def form(*args, **more):
-        if not more.keys() & words.keys():
-            return NotImplemented
-        return getattr(op, name)(*args, **{words.get(word, word): value for word, value in more.items()})
-
-    return form
-
-
-def _of_bools(answer):
-    """NumPy's answers for bools, whose dtype entries of numbers refuse."""
-
-    return of_tensor(lambda x, *args, **more: answer(x, *args, **more) if x.dtype is _core.bool else NotImplemented)
-
-
-def _diff_of_bools(x, n=1, axis=-1, **ends):
-    """Where neighbours differ, n times over: whether the difference of numbers is odd."""
+@of_tensor
+def _diff(x, n=1, axis=-1, **ends):
+    """Where neighbours of bools differ, n times over: whether the difference of numbers is odd."""
+    if x.dtype is not _core.bool:
+        return NotImplemented
     axis = ends.pop("dim", axis)
     ends = {name: op.cast(end, _core.uint8) if _is_tensor(end) else end for name, end in ends.items()}
     return op.not_equal(op.bitwise_and(op.diff(op.cast(x, _core.uint8), n, axis, **ends), 1), 0)
@@ -245,10 +207,7 @@ def _logit(x, eps=None):
     return NotImplemented if eps is None else op.logit(op.clip(x, eps, 1 - eps))
 
 
-def _tile(x=_MISSING, *repetitions, reps=_MISSING, dims=_MISSING, **more):
-    reps = dims if reps is _MISSING else reps
-    if reps is not _MISSING and not repetitions:
-        return op.tile(*(() if x is _MISSING else (x,)), repetitions=reps, **more)
+def _tile(x, *repetitions, **more):
     return op.tile(x, repetitions) if len(repetitions) > 1 and not more else NotImplemented
 
 
@@ -267,11 +226,9 @@ def _nanmean(otherwise):
 
 def _softmax(name):
     @of_tensor
-    def form(x, *args, dtype=None, **more):
-        """PyTorch's dtype, in which it is computed; of a number, which counts as a vector of one."""
-        if dtype is not None:
-            return getattr(op, name)(op.cast(x, dtype), *args, **more)
-        if x.ndim or "dim" not in more:
+    def form(x, *args, **more):
+        """Of a number, which counts as a vector of one."""
+        if x.ndim:
             return NotImplemented
         return op.reshape(getattr(op, name)(op.reshape(x, [1]), *args, **more), [])
 
@@ -281,20 +238,9 @@ def _softmax(name):
 @of_tensor
 def _mean(x, *args, dtype=_MISSING, where=None, **more):
     if dtype is _MISSING and where is None:
-        return of_number("mean")(x, *args, **more) if "dim" in more else NotImplemented
+        return NotImplemented
     x = _in_dtype("mean", x, None if dtype is _MISSING else dtype)
     return op.mean(x, *args, **more) if where is None else masked_mean("mean", x, *args, where=where, **more)
-
-
-def _product_of_bools(name):
-    @_of_bools
-    def form(x, y, *, out=None):
-        """NumPy's: is there a place where both are true? No sum of float32 rounds to 0."""
-        if not (_is_tensor(y) and y.dtype is _core.bool):
-            return NotImplemented
-        return op.not_equal(getattr(op, name)(op.cast(x, _core.float32), op.cast(y, _core.float32)), 0, out=out)
-
-    return form
 
 
 def _matrix_power(x, n):
@@ -339,19 +285,15 @@ def _add_forms():
     reductions = reduction_forms()
     forms = {
         **creation_forms(),
-        **{name: _spread(name, of_number(name)) for name in ("nanstd", "nanvar")},
-        **{name: _spread(name, _spread_of_complex(name)) for name in ("std", "var")},
+        **{name: _spread(name) for name in ("nanstd", "nanvar", "std", "var")},
         **{name: _running(name) for name in ("cumprod", "cumsum")},
         **{name: _cumulative(name) for name in ("cumulative_prod", "cumulative_sum")},
         **{name: _ordered(name) for name in ("argsort", "sort")},
         **reductions,
-        **{name: _renamed(name, words) for name, words in _WORDS.items()},
-        **{name: _product_of_bools(name) for name in ("dot", "inner", "matmul", "vdot")},
         **arithmetic_forms(),
-        **{name: _of_bools(lambda x, of_two=of_two, **more: of_two(x, x, **more)) for name, of_two in _OF_BOOLS.items()},
         "angle": _angle,
         "bernoulli": _bernoulli,
-        "diff": _of_bools(_diff_of_bools),
+        "diff": _diff,
         "log_softmax": _softmax("log_softmax"),
         "logit": _logit,
         "matrix_power": _matrix_power,

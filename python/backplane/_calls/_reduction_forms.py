@@ -1,4 +1,4 @@
-"""Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, axis 0 of a number, PyTorch's max(x, y), SciPy's `b=`."""
+"""Forms of reductions that their entries do not take: NumPy's `where=` and `initial=`, SciPy's `b=`."""
 
 from .. import _core
 from .._api._data_type_functions import iinfo
@@ -9,9 +9,7 @@ op = getattr(ops, NAMESPACE)
 
 # What changes no result, and what joins an initial value to one; a maximum of no elements is not defined.
 _JOINS = {"sum": (0, op.add), "prod": (1, op.multiply), "any": (0, None), "all": (1, None), "max": (None, op.maximum), "min": (None, op.minimum)}
-# NumPy's reductions that take the axes 0 and -1 of a number, which has none.
-_OF_NUMBERS = ("argmax", "argmin", "count_nonzero", "ptp")
-_OF_NUMBERS_BESIDE_NAN = ("nanmax", "nanmean", "nanmin", "nanprod", "nansum")
+_BESIDE_NAN = ("nanmax", "nanmean", "nanmin", "nanprod", "nansum")
 
 
 def _kept(name, x, where, value):
@@ -30,18 +28,6 @@ def _no_extreme(name, dtype):
     if dtype is _core.bool:
         return name == "min"
     return iinfo(dtype).min if name == "max" else iinfo(dtype).max
-
-
-def _without_axis(name, x, axis=None, *args, **more):
-    """Of a number, over its axis 0 or -1."""
-    axis = more.pop("dim", axis)
-    if "keepdim" in more:  # under the op's own word: the other one has a meaning of its own beside some names
-        more["keepdims"] = more.pop("keepdim")
-    if more.get("out", _core) is None:
-        del more["out"]
-    if x.ndim or type(axis) is not int or axis not in (0, -1):
-        return NotImplemented
-    return getattr(op, name)(x, None, *args, **more)
 
 
 def _masked(name, x, args, where, initial, out, more):
@@ -104,13 +90,9 @@ def masked_deviation(name, x, axis=None, *, where, correction=0, keepdims=False)
 
 def _reduction(name):
     def form(x, *args, where=None, initial=None, out=None, **more):
-        if name in ("max", "min") and not args and "other" in more:
-            args = (_core.asarray(more.pop("other"), device=x.device),)
-        if where is not None or initial is not None:
-            return _masked(name, x, args, where, initial, out, more)
-        if name in ("max", "min") and args and isinstance(args[0], _core.Tensor):  # PyTorch's max(x, y): the larger of each two elements
-            return _JOINS[name][1](x, *args, out=out, **more)
-        return _without_axis(name, x, *args, out=out, **more)
+        if where is None and initial is None:
+            return NotImplemented
+        return _masked(name, x, args, where, initial, out, more)
 
     return form
 
@@ -118,10 +100,8 @@ def _reduction(name):
 def _nan_reduction(name):
     def form(x, *args, where=None, initial=None, **more):
         """NumPy's where= and initial=, for the elements that are not NaN."""
-        if name == "nanmean" and initial is not None:
+        if (where is None and initial is None) or (name == "nanmean" and initial is not None):
             return NotImplemented
-        if where is None and initial is None:
-            return _without_axis(name, x, *args, **more)
         is_number = op.equal(x, x)
         kept = is_number if where is None else op.logical_and(is_number, _core.asarray(where, device=x.device))
         if name == "nanmean":
@@ -149,11 +129,9 @@ def _weighted_logsumexp(x, axis=None, b=None, keepdims=False, return_sign=False,
     """SciPy's b=, factors of the exponentials, and return_sign=, log|sum| and the sign of the sum."""
     axis, keepdims = more.pop("dim", axis), more.pop("keepdim", keepdims)
     if b is None and not return_sign:
-        return _without_axis("logsumexp", x, axis, keepdims=keepdims, **more)
+        return NotImplemented
     if more:
         return NotImplemented
-    if not x.ndim and type(axis) is int and axis in (0, -1):
-        axis = None
     axis = [axis] if type(axis) is int else axis
     b = _core.asarray(1 if b is None else b, device=x.device)
     if not return_sign:
@@ -172,12 +150,7 @@ def _signed_logsumexp(x, b, axis, keepdims):
     return log, op.reshape(sign, log.shape)
 
 
-def of_number(name):
-    """The form that takes a number's axis 0."""
-    return of_tensor(lambda x, *args, **more: _without_axis(name, x, *args, **more))
-
-
 def reduction_forms():
     """By the op's name."""
-    return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_tensor(_nan_reduction(name)) for name in _OF_NUMBERS_BESIDE_NAN},
-            **{name: of_number(name) for name in _OF_NUMBERS}, "logsumexp": of_tensor(_weighted_logsumexp)}  # fmt: skip
+    return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_tensor(_nan_reduction(name)) for name in _BESIDE_NAN},
+            "logsumexp": of_tensor(_weighted_logsumexp)}  # fmt: skip

@@ -5,7 +5,7 @@ parent has begun, and waits for it without end.
 import os
 
 _AT_FIRST_USE = (
-    "_calls._dim_forms", "_calls._other_forms", "_calls._signature", "_custom_ops._custom_op", "_tensors._nested", "_tensors._repr", "fft", "linalg", "nn", "types",
+    "_api._lower_median", "_calls._other_forms", "_calls._signature", "_custom_ops._custom_op", "_tensors._nested", "_tensors._repr", "fft", "linalg", "nn", "types",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .. import _core, linalg
-from .._calls._dim_forms import lower_median
+from .._api._lower_median import lower_median
 from .._api._einsum import einsum as einsum_of
 from .._transforms._grad import gradients as gradients_of
 from .._api._linear_algebra_functions import norm as norm_of

@@ -73,6 +73,7 @@ PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* 
     std::string text = std::string(PyUnicode_AsUTF8(name)) + "(";
     if (!append_parameters(text, signature)) return nullptr;
     text += ")\n\n" + std::string(def.doc ? def.doc : "") + "\n";
+    if (!signature.spellings().empty()) text += "\nFurther signatures: " + signature.spellings().signatures() + "\n";
     if (signature.count() > 0) text += "\nArguments:\n";
     for (const Parameter& parameter : signature.parameters()) {
       text += std::string("    ") + parameter.spec.name + ": " + annotation(parameter) + "\n";

@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/ops/generator.hpp"
+#include "bindings/ops/op_describe.hpp"
 #include "bindings/ops/other_forms.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -23,20 +24,23 @@ T element_of(const bp_array& array, uint32_t index) noexcept {
   return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + size_t{index} * array.stride);
 }
 
-// "out", interned.
-PyObject* out_keyword() {
-  static PyObject* name = PyUnicode_InternFromString("out");
-  return name;
+// `tags` are words between commas.
+bool has_tag(const char* tags, std::string_view tag) noexcept {
+  const std::string_view all(tags ? tags : "");
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find(',', begin), all.size());
+    if (all.substr(begin, end - begin) == tag) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
-bool same_name(PyObject* a, PyObject* b) noexcept { return a == b || PyUnicode_Compare(a, b) == 0; }
-
-// Each keyword of each call is asked, so the length first.
-bool is_dim(PyObject* name) noexcept {
-  return PyUnicode_GET_LENGTH(name) == 3 && PyUnicode_CompareWithASCIIString(name, "dim") == 0;
-}
-bool is_keepdim(PyObject* name) noexcept {
-  return PyUnicode_GET_LENGTH(name) == 7 && PyUnicode_CompareWithASCIIString(name, "keepdim") == 0;
+// 0 or -1: a reduction may name such an axis of a number, which has none.
+bool is_axis_of_number(PyObject* axis) noexcept {
+  if (!axis || !PyLong_CheckExact(axis)) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(axis, &overflow);
+  return overflow == 0 && (number == 0 || number == -1);
 }
 
 // An empty sequence for axes that may be absent, which then mean all.
@@ -48,23 +52,22 @@ bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
 
 }  // namespace
 
-PyObject* OpSignature::dim_form() const {
-  if (!dim_form_) dim_form_ = find_dim_form(def_->name, name_);
-  return *dim_form_;
-}
-
 PyObject* OpSignature::other_form() const {
   if (!other_form_) other_form_ = find_other_form(def_->name, name_);
   return *other_form_;
 }
 
-bool spells_dim(PyObject* keywords) noexcept {
-  const Py_ssize_t count = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(keywords, i);
-    if (is_dim(name) || is_keepdim(name)) return true;
+PyObject* OpSignature::own_names(PyObject* keywords) const {
+  if (!keywords) return nullptr;
+  const Py_ssize_t count = PyTuple_GET_SIZE(keywords);
+  PyRef names = PyRef::steal(PyTuple_New(count));
+  if (!names) throw keep_python_error();
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(keywords, k);
+    const int32_t index = spellings_->find_word(name);
+    PyTuple_SET_ITEM(names.get(), k, Py_NewRef(index < 0 ? name : parameters_[static_cast<size_t>(index)].name.get()));
   }
-  return false;
+  return names.release();
 }
 
 OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
@@ -78,7 +81,16 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     if (!(spec.flags & BP_ARG_KEYWORD_ONLY)) positional_ = static_cast<int32_t>(i) + 1;
     if (spec.flags & BP_ARG_POSITIONAL_ONLY) positional_only_ = static_cast<int32_t>(i) + 1;
   }
+  spellings_ = std::make_unique<const Spellings>(def_->name, name_, variant == Variant::InPlace, parameters_);
+  selects_by_dtype_ = variant == Variant::Functional && spellings_->selects_by_dtype();
   if (variant == Variant::Functional) form_kinds_ = form_kinds_of(def_->name);
+  if (def_->shapes.count > 0) {
+    const auto shape = element_of<bp_shape_rule>(def_->shapes, 0);
+    const bool reduces = std::string_view(shape.name) == "reduce" && shape.n_args > 1 && shape.args[0] == 0;
+    if (reduces && shape.args[1] < def_->args.count && (parameters_[shape.args[1]].spec.flags & BP_ARG_OPTIONAL))
+      reduced_axis_ = static_cast<int32_t>(shape.args[1]);
+  }
+  numbers_have_axis_ = reduced_axis_ >= 0 && !has_tag(def_->tags, "numbers:no_axis");
   makes_view_ = (def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)) != 0;
   takes_out_ = variant == Variant::Functional && (def_->flags & BP_OP_OUT);
   if (positional_ > 0) {
@@ -104,56 +116,15 @@ int32_t OpSignature::find(PyObject* name) const noexcept {
   return -1;
 }
 
-namespace {
-
-// What NumPy, the array API and PyTorch call the operands of their functions.
-struct OperandWord {
-  std::string_view word;
-  std::string_view name;  // of our parameter; empty: the first or second one
-  size_t position;
-};
-constexpr OperandWord kOperandWords[] = {{"x1", "x", 0}, {"x", "x1", 0},    {"a", "", 0},       {"input", "", 0},
-                                         {"arr", "", 0}, {"ary", "", 0},    {"m", "", 0},       {"array", "", 0},
-                                         {"A", "", 0},   {"arrays", "", 0}, {"tensors", "", 0}, {"x2", "y", 1},
-                                         {"y", "x2", 1}, {"b", "", 1},      {"other", "", 1},   {"mat2", "", 1},
-                                         {"vec", "", 1}, {"vec2", "", 1},   {"tensor", "", 1}};
-
-}  // namespace
-
-int32_t OpSignature::find_operand(PyObject* name) const noexcept {
-  for (const OperandWord& operand : kOperandWords) {
-    if (PyUnicode_CompareWithASCIIString(name, operand.word.data()) != 0) continue;
-    for (size_t i = 0; i < parameters_.size(); ++i) {
-      const bp_arg_def& spec = parameters_[i].spec;
-      if (spec.type == BP_TYPE_TENSOR && (operand.name.empty() ? i == operand.position : operand.name == spec.name))
-        return static_cast<int32_t>(i);
-    }
-  }
-  return -1;
-}
-
-int32_t OpSignature::find_known_synonym(PyObject* name) const {
+int32_t OpSignature::find_synonym(PyObject* name) const {
   for (const auto& [known, index] : synonyms_)
     if (known.get() == name) return index;
-  const int32_t index = find_synonym(name);
+  int32_t index = spellings_->find_word(name);
+  if (index < 0 && !spellings_->claims(name)) index = find_derived_word(name, parameters_);
   constexpr size_t kMostKnown = 8;
   if (index >= 0 && PyUnicode_CHECK_INTERNED(name) && synonyms_.size() < kMostKnown)
     synonyms_.emplace_back(PyRef::borrow(name), index);
   return index;
-}
-
-int32_t OpSignature::find_synonym(PyObject* name) const noexcept {
-  const bool keepdim = is_keepdim(name);
-  if (!keepdim && !is_dim(name)) return find_operand(name);
-  int32_t found = -1;
-  for (int32_t i = 0; i < count(); ++i) {
-    const bp_arg_def& spec = parameters_[static_cast<size_t>(i)].spec;
-    const bool axis = spec.type == BP_TYPE_AXIS || spec.type == BP_TYPE_AXES;
-    if (keepdim ? std::string_view(spec.name) != "keepdims" : !axis) continue;
-    if (found >= 0) return -1;
-    found = i;
-  }
-  return found;
 }
 
 bool OpSignature::raise_unknown(PyObject* keyword) const {
@@ -161,36 +132,56 @@ bool OpSignature::raise_unknown(PyObject* keyword) const {
   for (const Parameter& parameter : parameters_)
     names += (names.empty() ? "" : ", ") + std::string(parameter.spec.name);
   if (takes_out_) names += ", out";
+  if (!spellings_->empty()) names += "; or " + spellings_->signatures();
   forget_error();
   raise(BP_ERROR_TYPE, "%s: found an argument '%U', expected one of: %s", name_, keyword, names.c_str());
   return false;
 }
 
+PyObject* OpSignature::earlier_word(PyObject* keywords, Py_ssize_t before, int32_t index) const {
+  for (Py_ssize_t k = 0; k < before; ++k) {
+    PyObject* word = PyTuple_GET_ITEM(keywords, k);
+    const int32_t own = find(word);
+    if ((own < 0 ? find_synonym(word) : own) == index) return word;
+  }
+  return nullptr;
+}
+
 bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const {
   const Py_ssize_t n_keywords = PyTuple_GET_SIZE(keywords);
+  bool reduces_dim = false;
   for (Py_ssize_t k = 0; k < n_keywords; ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
     int32_t index = find(keyword);
     if (index < 0) [[unlikely]] {
-      index = find_known_synonym(keyword);
-      if (index >= 0 && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
+      index = find_synonym(keyword);
+      const bool is_dim = index >= 0 && PyUnicode_CompareWithASCIIString(keyword, "dim") == 0;
+      if (is_dim && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
         raise(BP_ERROR_VALUE,
               "%s: argument 'dim': found no axes, which PyTorch reads as all of them; leave it out, or use "
               "axis for none",
               name_);
         return false;
       }
+      reduces_dim |= is_dim && index == reduced_axis_;
     }
     if (index < 0) {
       if (!takes_out_ || !same_name(keyword, out_keyword())) return raise_unknown(keyword);
       *out = values[k] == Py_None ? nullptr : values[k];
     } else if (given[index]) {
-      raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
+      if (PyObject* earlier = earlier_word(keywords, k, index))
+        raise(BP_ERROR_TYPE, "%s: found %U and %U, expected one of them; the argument was given twice", name_, earlier,
+              keyword);
+      else
+        raise(BP_ERROR_TYPE, "%s: argument '%U' was given twice, by position and by name", name_, keyword);
       return false;
     } else {
       given[index] = values[k];
     }
   }
+  if (reduces_dim && given[0] && is_tensor(given[0]) && handle_of(given[0])->dl.ndim == 0 &&
+      is_axis_of_number(given[reduced_axis_]))
+    given[reduced_axis_] = Py_None;
   return true;
 }
 
@@ -222,17 +213,47 @@ PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object
 
 PyObject* OpSignature::raise_gathered(PyObject* object) const {
   std::string names;
-  bool corrects = false;  // PyTorch's `unbiased` says it
   for (const Parameter& parameter : parameters_) {
     if (!(parameter.spec.flags & BP_ARG_KEYWORD_ONLY)) continue;
     names += (names.empty() ? "; by name it would be one of: " : ", ") + std::string(parameter.spec.name);
-    corrects = corrects || std::string_view(parameter.spec.name) == "correction";
   }
-  if (PyBool_Check(object) && dim_form())
-    names += "; PyTorch's is x." + std::string(name_) + "(dim=0, " + (corrects ? "unbiased" : "keepdim") + "=True)";
+  if (PyBool_Check(object) && !spellings_->empty()) names += "; PyTorch's signatures are " + spellings_->signatures();
   const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
   return raise(BP_ERROR_TYPE, "%s: found %R by position among the ints of argument '%s', expected %s%s", name_, object,
                last.name, expected_kind(last), names.c_str());
+}
+
+namespace {
+
+// "Tensor, int, dim=tuple"
+std::string found_arguments(PyObject* const* args, size_t n_positional, PyObject* keywords) {
+  std::string text;
+  const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  for (size_t i = 0; i < n_positional + n_keywords; ++i) {
+    if (i > 0) text += ", ";
+    if (i >= n_positional) {
+      const char* word = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i - n_positional)));
+      text += std::string(word ? word : "?") + "=";
+    }
+    const std::string_view type(Py_TYPE(args[i])->tp_name);
+    text += type.substr(type.rfind('.') + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+// max(x, axis=None, *, keepdims=False, out=None); max(x, dim, *, keepdim=False)
+std::string OpSignature::all_signatures() const {
+  PyRef own = PyRef::steal(op_text_signature(*this));
+  const char* text = own ? PyUnicode_AsUTF8(own.get()) : nullptr;
+  if (!text) PyErr_Clear();
+  return std::string(name_) + (text ? text : "(...)") + "; " + spellings_->signatures();
+}
+
+PyObject* OpSignature::raise_no_signature(PyObject* const* args, size_t n_positional, PyObject* keywords) const {
+  return raise(BP_ERROR_TYPE, "%s: found (%s), expected the arguments of one of these signatures: %s", name_,
+               found_arguments(args, n_positional, keywords).c_str(), all_signatures().c_str());
 }
 
 namespace {
@@ -301,6 +322,10 @@ int32_t OpSignature::read(PyObject* const* given, CallArguments& arguments) cons
     return -1;
   if (of_numbers) [[unlikely]]
     g_number_hook.follow(op_, given, values, used);
+  if (numbers_have_axis_ && values[0].tag == BP_TAG_TENSOR && values[0].u.t->dl.ndim == 0) [[unlikely]] {
+    if (is_axis_of_number(given[reduced_axis_]))
+      values[reduced_axis_] = parameters_[static_cast<size_t>(reduced_axis_)].spec.default_value;
+  }
   if (generator_ < 0) [[likely]]
     return used;
   if (!reserve(given, arguments)) return -1;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,16 +15,11 @@
 #include "backplane/op.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 #include "bindings/ops/convert.hpp"
+#include "bindings/ops/spellings.hpp"
 
 namespace backplane::python {
 
 enum class Variant { Functional, InPlace };
-
-struct Parameter {
-  PyRef name;       // interned
-  bp_arg_def spec;  // its strings belong to the record
-  bool required;
-};
 
 // Is the first operand of one of these kinds (form_kinds_of)?
 bool has_form_kind(uint8_t kinds, const std::vector<Parameter>& parameters, PyObject* const* given,
@@ -40,14 +36,31 @@ class OpSignature {
   int32_t result_count() const noexcept { return static_cast<int32_t>(def_->results.count); }
   bool takes_out() const noexcept { return takes_out_; }
   bool makes_view() const noexcept { return makes_view_; }
-  // What answers a call that spells `dim` or `keepdim`, where that has a meaning of its own (borrowed); nullptr:
-  // nothing. Throws Error, as other_form() does: the first imports the module of the forms.
-  PyObject* dim_form() const;
-  // What answers a call whose arguments the entry does not take as they are (borrowed); nullptr: nothing.
+  // The further words and signatures of the op under this name.
+  const Spellings& spellings() const noexcept { return *spellings_; }
+  // Has one of the keywords (a tuple of names) a meaning in a further signature alone?
+  bool needs_overload(PyObject* keywords) const noexcept {
+    return !spellings_->empty() && spellings_->claims_any(keywords);
+  }
+  // The first further signature that takes the call, with its objects under the parameters; nullptr: none.
+  // `first` is the first operand, if it was read.
+  const Overload* select(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** values,
+                         PyObject** out, const bp_tensor* first = nullptr) const {
+    return spellings_->select(args, n_positional, keywords, parameters_, first, values, out);
+  }
+  // The keywords of a call (a tuple of names, or NULL), with an argument's own name for each word that the entry
+  // states. A new reference; NULL for NULL.
+  PyObject* own_names(PyObject* keywords) const;
+  // The Python function that answers a call whose arguments the entry does not take as they are (borrowed); nullptr:
+  // none. Throws Error: the first such call imports the module of these functions.
   PyObject* other_form() const;
   // Does another form answer for the kind of the first operand, which the entry refuses? Known before the op runs.
   bool is_for_other_form(PyObject* const* given, const bp_value* values) const noexcept {
     return form_kinds_ != 0 && has_form_kind(form_kinds_, parameters_, given, values);
+  }
+  // May the dtype of the first operand select a further signature?
+  bool selects_by_dtype(const bp_value* values) const noexcept {
+    return selects_by_dtype_ && values[0].tag == BP_TAG_TENSOR && spellings_->may_select(values[0].u.t->dtype);
   }
   const char* result_name(int32_t result) const noexcept;
 
@@ -62,19 +75,21 @@ class OpSignature {
   bool match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given, PyObject** out) const;
   // The error of a bool among such ints, as PyTorch's unbiased or keepdim is by position, or of what else is no int.
   PyObject* raise_gathered(PyObject* object) const;
+  // The error of a call that none of the signatures takes.
+  PyObject* raise_no_signature(PyObject* const* args, size_t n_positional, PyObject* keywords) const;
   // Reads what was given. The count of values to pass, or -1 with a Python error.
   int32_t read(PyObject* const* given, CallArguments& arguments) const;
 
  private:
-  // The parameter that NumPy or PyTorch calls so: `dim` the only axis or axes, `keepdim` keepdims, `a` or `input` the
-  // first operand, `other` the second one. -1: none.
-  int32_t find_synonym(PyObject* name) const noexcept;
-  int32_t find_known_synonym(PyObject* name) const;
-  int32_t find_operand(PyObject* name) const noexcept;
+  // The parameter of a word that libraries have for it, stated or derived (find_derived_word). -1: none.
+  int32_t find_synonym(PyObject* name) const;
+  // The keyword that gave the parameter before keyword number `before`; nullptr: none did.
+  PyObject* earlier_word(PyObject* keywords, Py_ssize_t before, int32_t index) const;
   bool match_keywords(PyObject* const* values, PyObject* keywords, PyObject** given, PyObject** out) const;
   PyObject* raise_unread(const Parameter& parameter, PyObject* object) const;
   bool reserve(PyObject* const* given, CallArguments& arguments) const;
   bool raise_unknown(PyObject* keyword) const;
+  std::string all_signatures() const;
 
   OpHandle op_;
   std::shared_ptr<const bp_op_def> def_;
@@ -82,19 +97,19 @@ class OpSignature {
   std::vector<Parameter> parameters_;
   int32_t positional_ = 0;
   int32_t positional_only_ = 0;
-  int32_t generator_ = -1;  // the argument that takes random numbers' positions
+  int32_t generator_ = -1;          // the argument that takes random numbers' positions
+  int32_t reduced_axis_ = -1;       // of a reduction of the first argument: its axis or axes, if it may be absent
+  bool numbers_have_axis_ = false;  // such an op takes the axis 0 of a number, as in NumPy
   bool takes_out_ = false;
   bool makes_view_ = false;
   bool gathers_ints_ = false;
   bool ends_in_axes_ = false;
+  bool selects_by_dtype_ = false;
   uint8_t form_kinds_ = 0;
   // Once they were looked for.
   mutable std::vector<std::pair<PyRef, int32_t>> synonyms_;  // words that calls have spelled so, and their parameters
-  mutable std::optional<PyObject*> dim_form_;
+  std::unique_ptr<const Spellings> spellings_;
   mutable std::optional<PyObject*> other_form_;
 };
-
-// Is one of the keywords (a tuple of names, or NULL) `dim` or `keepdim`?
-bool spells_dim(PyObject* keywords) noexcept;
 
 }  // namespace backplane::python

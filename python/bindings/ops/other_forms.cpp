@@ -42,19 +42,15 @@ class Forms {
   bool imported_ = false;
   std::map<std::pair<std::string, std::string>, PyObject*> by_name_;
 };
-Forms& dim_forms() {
-  static auto* forms = new Forms("backplane._calls._dim_forms");
-  return *forms;
-}
 Forms& other_forms() {
   static auto* forms = new Forms("backplane._calls._other_forms");
   return *forms;
 }
 
 // The kinds of first operands for which another form answers, before the op runs.
-enum FormKind : uint8_t { kBool = 1, kInteger = 2, kComplex = 4, kNumber = 8, kNoAxis = 16 };
+enum FormKind : uint8_t { kBool = 1, kInteger = 2, kNumber = 4, kNoAxis = 8 };
 constexpr std::pair<std::string_view, FormKind> kFormKinds[] = {
-    {"bool", kBool}, {"integer", kInteger}, {"complex", kComplex}, {"number", kNumber}, {"no_axis", kNoAxis}};
+    {"bool", kBool}, {"integer", kInteger}, {"number", kNumber}, {"no_axis", kNoAxis}};
 
 std::map<std::string, uint8_t, std::less<>>& form_kinds() {
   static auto* kinds = new std::map<std::string, uint8_t, std::less<>>;
@@ -63,14 +59,11 @@ std::map<std::string, uint8_t, std::less<>>& form_kinds() {
 
 uint8_t kind_of(bp_dtype dtype) noexcept {
   if (dtype == BP_BOOL) return kBool;
-  const uint32_t bit = BP_DTYPE_BIT(dtype);
-  if (bit & BP_MASK_COMPLEX) return kComplex;
-  return (bit & BP_MASK_INTEGER) != 0 ? uint8_t{kInteger} : uint8_t{0};
+  return (BP_DTYPE_BIT(dtype) & BP_MASK_INTEGER) != 0 ? uint8_t{kInteger} : uint8_t{0};
 }
 
 }  // namespace
 
-PyObject* find_dim_form(const char* full_name, const char* name) { return dim_forms().find(full_name, name); }
 PyObject* find_other_form(const char* full_name, const char* name) { return other_forms().find(full_name, name); }
 
 uint8_t form_kinds_of(std::string_view full_name) noexcept {
@@ -109,7 +102,6 @@ PyObject* set_form_kinds(PyObject*, PyObject* kinds) {
   });
 }
 
-PyObject* set_dim_form(PyObject*, PyObject* args) { return dim_forms().set(args); }
 PyObject* set_other_form(PyObject*, PyObject* args) { return other_forms().set(args); }
 
 }  // namespace backplane::python

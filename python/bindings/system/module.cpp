@@ -72,9 +72,6 @@ PyMethodDef functions[] = {
      "its "
      "own."},
     {"bind_slot", bind_slot, METH_VARARGS, "bind_slot(slot, op)\n--\n\nMakes an op serve a piece of Python's syntax."},
-    {"set_dim_form", set_dim_form, METH_VARARGS,
-     "set_dim_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name with dim= or "
-     "keepdim=."},
     {"set_other_form", set_other_form, METH_VARARGS,
      "set_other_form(full_name, name, function)\n--\n\nWhat answers calls of the op under this name whose arguments "
      "the "

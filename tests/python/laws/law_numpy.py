@@ -191,6 +191,12 @@ def topk(x, k, axis=-1, largest=True):
     return np.take_along_axis(x, order, axis), order
 
 
+def sort_with_indices(x, axis=-1, descending=False, stable=True):
+    y = np.atleast_1d(x)
+    order = argsort(y, axis, descending)
+    return np.take_along_axis(y, order, axis).reshape(x.shape), order.reshape(x.shape)
+
+
 def prod_of_others(x, axis=None):
     def others(position):
         y = np.array(x)
@@ -365,6 +371,7 @@ REFERENCE = {
     "argsort": argsort,
     "sort": sort,
     "topk": topk,
+    "sort_with_indices": sort_with_indices,
     "softmax": softmax,
     "log_softmax": lambda x, axis=(-1,): x - logsumexp(x, list(axis), True),
     "cross_entropy": cross_entropy,

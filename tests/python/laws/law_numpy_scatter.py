@@ -55,6 +55,16 @@ def greatest(dtype):
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
+def with_indices(locate):
+    def pair(x, axis, keepdims=False):
+        y = np.atleast_1d(x)
+        at = locate(y, axis, keepdims=True)
+        values = np.take_along_axis(y, at, axis)
+        return (values, at) if keepdims and x.ndim else (values.squeeze(axis), at.squeeze(axis))
+
+    return pair
+
+
 def running(ufunc):
     def found(x, axis=-1):
         y = np.atleast_1d(x)
@@ -84,6 +94,8 @@ SCATTERS = {
     "segment_max": segments(np.max, least),
     "segment_min": segments(np.min, greatest),
     "cummax": running(np.maximum),
+    "max_with_indices": with_indices(np.argmax),
+    "min_with_indices": with_indices(np.argmin),
     "cummin": running(np.minimum),
     "logcumsumexp": logcumsumexp,
 }
