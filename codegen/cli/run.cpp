@@ -23,11 +23,11 @@ struct Emitter {
   const char* name;
   void (*emit)(const EmitContext&, OutputSet&);
 };
-constexpr Emitter kEmitters[] = {{"records", emit_records}, {"formulas", emit_formulas}, {"samples", emit_samples},
-                                 {"cpp", emit_cpp},         {"kernels", emit_kernels},   {"pyi", emit_pyi},
-                                 {"docs", emit_docs},       {"scalar", emit_scalar},     {"rewrites", emit_rewrites},
-                                 {"plugin", emit_plugin},   {"manifest", emit_manifest}, {"python", emit_python},
-                                 {"spellings", emit_spellings}};
+constexpr Emitter kEmitters[] = {
+    {"records", emit_records},    {"formulas", emit_formulas}, {"samples", emit_samples},   {"cpp", emit_cpp},
+    {"kernels", emit_kernels},    {"pyi", emit_pyi},           {"docs", emit_docs},         {"scalar", emit_scalar},
+    {"rewrites", emit_rewrites},  {"plugin", emit_plugin},     {"manifest", emit_manifest}, {"python", emit_python},
+    {"spellings", emit_spellings}};
 
 // Where the SDK may be installed: the folder that bin/ of this program lies in; for a copy of it, $BACKPLANE_PREFIX
 // and the prefixes whose bin/ is on the PATH.

@@ -23,9 +23,9 @@ void emit_formulas(const EmitContext& context, OutputSet& out);  // SYMBOL_formu
 void emit_samples(const EmitContext& context, OutputSet& out);   // samples.json
 void emit_cpp(const EmitContext& context, OutputSet& out);       // include/NAMESPACE/ops.hpp
 void emit_cpp_tensor(const EmitContext& context,
-                     OutputSet& out);                            // include/backplane/bp/*.hpp; with emit_cpp
-void emit_kernels(const EmitContext& context, OutputSet& out);   // include/SYMBOL_kernels.hpp
-void emit_rewrites(const EmitContext& context, OutputSet& out);  // SYMBOL_rewrites.hpp, of a registry that has any
+                     OutputSet& out);                             // include/backplane/bp/*.hpp; with emit_cpp
+void emit_kernels(const EmitContext& context, OutputSet& out);    // include/SYMBOL_kernels.hpp
+void emit_rewrites(const EmitContext& context, OutputSet& out);   // SYMBOL_rewrites.hpp, of a registry that has any
 void emit_spellings(const EmitContext& context, OutputSet& out);  // SYMBOL_spellings.hpp, of a registry that has any
 void emit_scalar(const EmitContext& context, OutputSet& out);  // include/NAMESPACE/scalar.hpp, .cuh, .glsl, .cl, .wgsl
 void emit_plugin(const EmitContext& context, OutputSet& out);  // SYMBOL_plugin.c: registers the ops, and no kernel

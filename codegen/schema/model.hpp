@@ -159,7 +159,7 @@ struct Sample {
   std::string varies;  // of a derived one: the argument that is another one than in the sample that it is made of
 };
 
-// Another way to call an op from Python: a word for one of its arguments, or a signature with the call that it means.
+// Another way to call an op from Python: a word for one of its arguments, or a signature and its call.
 struct OpSpelling {
   Location where;
   Text text;                           // the word, or the signature

@@ -1,4 +1,4 @@
-// Spellings of entries: what they may say, the tables that codegen makes of them, and each mistake at its place.
+// Spellings of entries: their forms, the tables that codegen makes of them, and the report of each mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@ SIGNATURES = [row for row in SPELLINGS if "(" in row[1]]
 
 M = bp.asarray([[1.5, -2.0, 4.0], [3.0, 0.5, -1.0]])
 BOOLS = bp.asarray([[True, False], [True, True]])
-# Values of the parameters, by type and name; a `none` parameter is None.
+# Values of the parameters, by type and name.
 VALUES = {"Tensor x": M, "Tensor y": M + 1, "Tensor other": M[:, :1] * 2, "Tensor alpha": 3.0, "Tensor(bool) x": BOOLS, "Tensor(bool) y": BOOLS,
           "Tensor(complex) x": bp.asarray([[1 + 2j, 3 - 1j], [0.5j, 2 + 0j]]), "Axis dim": 1, "Axes dim": (0, 1), "Axes axis": 0, "bool keepdim": True, "bool keepdims": True,
           "bool unbiased": False, "bool descending": True, "bool stable": True, "Scalar correction": 1, "Dtype dtype": bp.float64, "none dim": None, "none dtype": None}  # fmt: skip

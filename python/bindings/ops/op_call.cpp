@@ -20,7 +20,7 @@ namespace {
 
 constexpr int32_t kInlineResults = 8;
 
-// A call as Python made it: the objects by position, then those of the keywords (a tuple of names, or NULL).
+// A call as Python made it: the positional objects, then one object for each keyword (a tuple of names, or NULL).
 struct CallSite {
   PyObject* const* args;
   size_t n_positional;

@@ -38,7 +38,7 @@ class OpSignature {
   bool makes_view() const noexcept { return makes_view_; }
   // The further words and signatures of the op under this name.
   const Spellings& spellings() const noexcept { return *spellings_; }
-  // Has one of the keywords (a tuple of names) a meaning in a further signature alone?
+  // Does one of the keywords (a tuple of names) belong to further signatures only?
   bool needs_overload(PyObject* keywords) const noexcept {
     return !spellings_->empty() && spellings_->claims_any(keywords);
   }

@@ -30,7 +30,7 @@ struct SpelledParameter {
   SpelledLiteral default_value;
 };
 
-// What one argument of a called op is: the value of an earlier node of the same call.
+// One argument of a called op: the value of an earlier node of the same call.
 struct SpelledInput {
   uint16_t argument;
   uint16_t node;

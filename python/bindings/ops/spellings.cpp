@@ -63,7 +63,7 @@ PyObject* new_literal(const SpelledLiteral& literal) {
   return Py_NewRef(Py_None);
 }
 
-// The type word `none` of a spelling: the parameter is None.
+// The type word `none` of a spelling: the parameter accepts None alone.
 constexpr uint16_t kNoneType = 0;
 
 bool is_dtype(PyObject* object) noexcept {
@@ -288,7 +288,7 @@ Spellings::Spellings(const char* op, const char* name, bool in_place, const std:
   PyRef python_name;
   for (const SpelledCall& call : kSpelledCalls) {
     if (!call.op || full_name != call.op || called != call.name) continue;
-    // An in-place form changes what the op itself would, so the call that a signature means is one of this op.
+    // An in-place form only has signatures that mean a call of the op itself.
     if (in_place && full_name != kSpelledNodes[call.first_node + call.n_nodes - 1].op) continue;
     if (!python_name) python_name = PyRef::steal(PyUnicode_FromString(name));
     overloads_.emplace_back(call, in_place, python_name.get());
