@@ -12,28 +12,6 @@
 namespace backplane::codegen {
 namespace {
 
-// For a type of another language: what it is here.
-std::string type_meant(std::string_view word) {
-  static constexpr std::pair<std::string_view, const char*> kMeant[] = {
-      {"float", "Scalar, a number"},
-      {"double", "Scalar, a number"},
-      {"number", "Scalar, a number"},
-      {"complex", "Scalar, a number"},
-      {"int", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
-      {"int64", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
-      {"int64_t", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
-      {"SymInt", "Size for a count, Index for a position, Axis for an axis, Scalar for any number"},
-      {"string", "str"},
-      {"boolean", "bool"},
-      {"ScalarType", "Dtype"},
-      {"tensor", "Tensor"},
-      {"Array", "Tensor"},
-      {"array", "Tensor"}};
-  for (const auto& [other, here] : kMeant)
-    if (word == other) return std::string("; write ") + here;
-  return "";
-}
-
 class SignatureParser {
  public:
   SignatureParser(const Text& text, Diagnostics& diagnostics) : text_(text), tokens_(text, diagnostics) {}

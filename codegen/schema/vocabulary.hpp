@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct TypeWord {
 };
 const std::vector<TypeWord>& type_words();
 std::string_view type_name(uint16_t type);
+// For a type word of another language: "; write Scalar, a number". Empty: unknown.
+std::string type_meant(std::string_view word);
 
 extern const std::string_view kDtypeNames[BP_DTYPE_COUNT];
 int find_dtype(std::string_view name);  // -1: none

@@ -104,14 +104,29 @@ bool fits(const bp_arg_def& spec, PyObject* object) noexcept {
 
 // PyTorch reads no axes as all of them, and lets one name an axis of a tensor that has none.
 bool means_all_axes(const bp_arg_def& spec, PyObject* object, PyObject* x) noexcept {
-  const bool is_dim = spec.type == BP_TYPE_AXES && std::string_view(spec.name) == "dim";
-  if (!is_dim || !(spec.flags & BP_ARG_OPTIONAL)) return false;
+  if (spec.type != BP_TYPE_AXES || !(spec.flags & BP_ARG_OPTIONAL)) return false;
   if (!PyLong_Check(object)) return (PyTuple_Check(object) || PyList_Check(object)) && PyObject_Size(object) == 0;
   if (!x || !is_tensor(x) || handle_of(x)->dl.ndim != 0) return false;
   int overflow = 0;
   const long long axis = PyLong_AsLongLongAndOverflow(object, &overflow);
   return overflow == 0 && (axis == 0 || axis == -1);
 }
+
+// Owns a few objects; a PyRef for each possible one would cost more than it keeps.
+class KeptObjects {
+ public:
+  KeptObjects() = default;
+  KeptObjects(const KeptObjects&) = delete;
+  KeptObjects& operator=(const KeptObjects&) = delete;
+  ~KeptObjects() {
+    for (size_t i = 0; i < count_; ++i) Py_DECREF(objects_[i]);
+  }
+  void keep(PyObject* object) noexcept { objects_[count_++] = object; }
+
+ private:
+  PyObject* objects_[Overload::kMost];
+  size_t count_ = 0;
+};
 
 uint8_t dtypes_of(bp_dtype dtype) noexcept {
   if (dtype == BP_BOOL) return SpelledParameter::kBools;
@@ -156,6 +171,7 @@ Overload::Overload(const SpelledCall& call, bool in_place, PyObject* name)
     const bool has_value = stated.default_value.kind != SpelledLiteral::kNone;
     defaults_.push_back(has_value ? PyRef::steal(new_literal(stated.default_value)) : PyRef{});
     if (!(stated.flags & BP_ARG_KEYWORD_ONLY)) positional_ = i + 1;
+    if (std::string_view(stated.name) == "dim") dim_ = i;
   }
 }
 
@@ -213,7 +229,7 @@ bool Overload::match(PyObject* const* args, size_t n_positional, PyObject* keywo
     }
     if (!values[i])
       values[i] = defaults_[i].get();
-    else if (values[i] == Py_None || means_all_axes(parameters_[i].spec, values[i], values[0]))
+    else if (values[i] == Py_None || (i == dim_ && means_all_axes(parameters_[i].spec, values[i], values[0])))
       values[i] = nullptr;
   }
   return true;
@@ -239,8 +255,8 @@ void Overload::name_error(const SpelledNode& call) const {
 PyObject* Overload::run(PyObject* const* values, PyObject* out) const {
   const SpelledNode* nodes = kSpelledNodes + call_.first_node;
   if (made_.empty()) made_.resize(call_.n_nodes);
-  PyRef results[kMost];  // of the calls before the last
-  PyObject* of_node[kMost] = {};
+  KeptObjects results;  // of the calls before the last
+  PyObject* of_node[kMost];
   for (uint16_t n = 0; n < call_.n_nodes; ++n) {
     const SpelledNode& node = nodes[n];
     if (node.kind == SpelledNode::kParameter) {
@@ -272,7 +288,7 @@ PyObject* Overload::run(PyObject* const* values, PyObject* out) const {
     if (!result) [[unlikely]]
       name_error(node);
     if (is_last || !result) return result;
-    results[n] = PyRef::steal(result);
+    results.keep(result);
     of_node[n] = result;
   }
   return nullptr;

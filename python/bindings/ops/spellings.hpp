@@ -55,6 +55,7 @@ class Overload {
   std::vector<PyRef> defaults_;      // a parameter's; empty: left out
   mutable std::vector<PyRef> made_;  // per node: the literal, or the Op that is called; made by the first call
   size_t positional_ = 0;
+  size_t dim_ = kMost;  // the parameter of PyTorch's word
 };
 
 class Spellings {

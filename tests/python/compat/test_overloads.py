@@ -95,7 +95,7 @@ def test_a_signature_means_its_call(entry, signature, call):
     (bp.max, {"dim": (0, 1)}), (bp.max, {"dim": 1, "keepdims": True}), (bp.min, {"dim": "a"}), (bp.sort, {"dim": None}), (bp.std, {"dim": 0, "ddof": 1}),
     (bp.var, {"dim": 0, "unbiased": True, "correction": 0}), (bp.softmax, {"dtype": 3}), (bp.add, {"alpha": 2}),
 ])  # fmt: skip
-def test_a_call_that_fits_no_signature_is_told_all_of_them(function, arguments):
+def test_a_call_that_fits_no_signature_lists_all_of_them(function, arguments):
     with pytest.raises(TypeError) as failure:
         function(M, **arguments)
     text = str(failure.value)
