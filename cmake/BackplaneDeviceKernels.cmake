@@ -1,5 +1,6 @@
-# The words CUDA and OPENCL of backplane_add_plugin: files with kernels for a device, as texts in the plugin. wave.cu
-# becomes the header wave.cu.hpp, which defines `wave_cu` for `launch` of backplane/device_kernels.
+# The words CUDA, OPENCL and VULKAN of backplane_add_plugin: files with kernels for a device, as texts (of Vulkan: as
+# SPIR-V) in the plugin. wave.cu becomes the header wave.cu.hpp, which defines `wave_cu` for `launch` of
+# backplane/device_kernels.
 include_guard(DIRECTORY)
 
 set(BACKPLANE_CUDA_ARCHITECTURE 75 CACHE STRING "Oldest compute capability that kernels of plugins run on, without the dot")
@@ -16,15 +17,23 @@ function(_backplane_device_header OUT file text type include folders)
   set(${OUT} ${header} PARENT_SCOPE)
 endfunction()
 
-# _backplane_device_kernels(OUT FOLDERS DIR... DEPENDS FILE... CUDA FILE... OPENCL FILE...): headers for the sources.
+# _backplane_device_kernels(OUT FOLDERS DIR... DEPENDS FILE... CUDA FILE... OPENCL FILE... VULKAN FILE...): headers for the
+# sources.
 function(_backplane_device_kernels OUT)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;DEPENDS;CUDA;OPENCL")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;DEPENDS;CUDA;OPENCL;VULKAN")
   set(headers)
   if(arg_CUDA)
     # nvcc alone: CMake's language CUDA wants the whole toolkit and links its runtime.
     find_program(BACKPLANE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda/bin PATH_SUFFIXES bin)
     if(NOT BACKPLANE_NVCC)
       message(FATAL_ERROR "backplane_add_plugin: CUDA needs nvcc, which was not found. Fix: install the CUDA toolkit (Debian: nvidia-cuda-toolkit), or set BACKPLANE_NVCC")
+    endif()
+  endif()
+  if(arg_VULKAN)
+    find_program(BACKPLANE_GLSLC glslc)
+    find_path(BACKPLANE_VULKAN_HEADERS vulkan/vulkan_core.h)
+    if(NOT BACKPLANE_GLSLC OR NOT BACKPLANE_VULKAN_HEADERS)
+      message(FATAL_ERROR "backplane_add_plugin: VULKAN needs glslc and vulkan/vulkan_core.h; found ${BACKPLANE_GLSLC} and ${BACKPLANE_VULKAN_HEADERS}. Fix: install both (Debian: glslc, libvulkan-dev), or set BACKPLANE_GLSLC and BACKPLANE_VULKAN_HEADERS")
     endif()
   endif()
   list(TRANSFORM arg_FOLDERS PREPEND -I OUTPUT_VARIABLE searched)
@@ -44,6 +53,17 @@ function(_backplane_device_kernels OUT)
   foreach(file IN LISTS arg_OPENCL)
     get_filename_component(source ${file} ABSOLUTE)
     _backplane_device_header(header ${file} ${source} OpenclProgram opencl "${folders}" ${arg_DEPENDS})
+    list(APPEND headers ${header})
+  endforeach()
+  foreach(file IN LISTS arg_VULKAN)
+    get_filename_component(source ${file} ABSOLUTE)
+    get_filename_component(word ${file} NAME)
+    set(words ${CMAKE_CURRENT_BINARY_DIR}/device_kernels/${word}.spv)
+    add_custom_command(OUTPUT ${words} DEPENDS ${source} ${arg_DEPENDS} DEPFILE ${words}.d VERBATIM
+      COMMAND ${BACKPLANE_GLSLC} -O --target-env=vulkan1.2 -fshader-stage=compute ${searched} -MD -MF ${words}.d
+        -o ${words} ${source}
+      COMMENT "Compiling the Vulkan kernel of ${word}")
+    _backplane_device_header(header ${file} ${words} VulkanShader vulkan "")
     list(APPEND headers ${header})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/device_kernels)

@@ -3,8 +3,9 @@
 #   backplane_add_plugin(NAME [SOURCES FILE...]
 #     [OPS YAML...]          registry files; compiled by backplane-codegen into op records, linked in. Without SOURCES,
 #                            codegen writes what registers them, too: the ops run by their decompositions
-#     [CUDA FILE...] [OPENCL FILE...]  kernels for a device; NAME.cu becomes the header NAME.cu.hpp, see
-#                            backplane/device_kernels/cuda.hpp and opencl.hpp. They need CXX, and CUDA needs nvcc
+#     [CUDA FILE...] [OPENCL FILE...] [VULKAN FILE...]  kernels for a device; NAME.cu becomes the header NAME.cu.hpp,
+#                            see cuda.hpp, opencl.hpp and vulkan.hpp in backplane/device_kernels. They need CXX, CUDA
+#                            needs nvcc, and VULKAN needs glslc and Vulkan's headers
 #     [BACKENDS WORD...]     the backends that it registers
 #     [HOST_BACKENDS WORD...] those of them whose memory the host reads and writes (BP_BACKEND_HOST_MEMORY)
 #     [KERNELS_FOR WORD...]  backends of others for which it registers kernels
@@ -56,16 +57,23 @@ function(_backplane_op_names OUT)
   foreach(registry IN LISTS ARGN)
     _backplane_registry_files(files ${registry})
     foreach(file IN LISTS files)
-      file(STRINGS ${file} lines REGEX "^(namespace:| *-? *op:)")
+      file(STRINGS ${file} lines REGEX "^(namespace:| *-? *op:)|dynamic\\(")
       foreach(line IN LISTS lines)
         if(line MATCHES "^namespace: *['\"]?([A-Za-z_0-9]+)")
           set(namespace ${CMAKE_MATCH_1})
         elseif(line MATCHES "op: *['\"]?([A-Za-z_0-9.]+)")
-          list(APPEND names ${namespace}::${CMAKE_MATCH_1})
+          set(name ${CMAKE_MATCH_1})
+          if(line MATCHES "Tensor\\(mut\\)") # step_(Tensor(mut) p) is the in-place form of the op step
+            string(REGEX REPLACE "_$" "" name ${name})
+          endif()
+          list(APPEND names ${namespace}::${name})
+        elseif(line MATCHES "^[^#]*dynamic\\(") # the last entry also makes its padded form
+          list(APPEND names ${namespace}::${name}_padded)
         endif()
       endforeach()
     endforeach()
   endforeach()
+  list(REMOVE_DUPLICATES names)
   set(${OUT} ${names} PARENT_SCOPE)
 endfunction()
 
@@ -97,11 +105,11 @@ endfunction()
 
 function(backplane_add_plugin NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNLOADABLE" "COMPONENT;MANIFEST;NEEDS_MINOR"
-    "SOURCES;OPS;CUDA;OPENCL;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
+    "SOURCES;OPS;CUDA;OPENCL;VULKAN;BACKENDS;HOST_BACKENDS;KERNELS_FOR;CPU_FEATURES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  foreach(word IN LISTS arg_SOURCES arg_OPS arg_CUDA arg_OPENCL arg_BACKENDS arg_HOST_BACKENDS arg_KERNELS_FOR)
+  foreach(word IN LISTS arg_SOURCES arg_OPS arg_CUDA arg_OPENCL arg_VULKAN arg_BACKENDS arg_HOST_BACKENDS arg_KERNELS_FOR)
     if(word MATCHES "^[A-Z][A-Z_]+$") # a keyword misspelt is a value of the one before it
       message(FATAL_ERROR "backplane_add_plugin(${NAME}): unknown argument: ${word}")
     endif()
@@ -131,10 +139,10 @@ function(backplane_add_plugin NAME)
     backplane_generate_ops(OPS ${arg_OPS} OUT ${generated_dir} SOURCES generated ${emit})
   endif()
   set(device_headers)
-  if(arg_CUDA OR arg_OPENCL)
+  if(arg_CUDA OR arg_OPENCL OR arg_VULKAN)
     set(stamp ${generated})
     list(FILTER stamp INCLUDE REGEX "\\.stamp$") # make has no rule for the other outputs, which come with it
-    _backplane_device_kernels(device_headers CUDA ${arg_CUDA} OPENCL ${arg_OPENCL} DEPENDS ${stamp}
+    _backplane_device_kernels(device_headers CUDA ${arg_CUDA} OPENCL ${arg_OPENCL} VULKAN ${arg_VULKAN} DEPENDS ${stamp}
       FOLDERS ${generated_dir}/include ${BACKPLANE_INCLUDE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
   add_library(${NAME} MODULE ${arg_SOURCES} ${generated} ${device_headers})
@@ -145,6 +153,9 @@ function(backplane_add_plugin NAME)
   if(device_headers)
     target_include_directories(${NAME} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/device_kernels)
     target_link_libraries(${NAME} PRIVATE ${CMAKE_DL_LIBS})
+    if(arg_VULKAN)
+      target_include_directories(${NAME} SYSTEM PRIVATE ${BACKPLANE_VULKAN_HEADERS})
+    endif()
   endif()
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if("CXX" IN_LIST languages) # a plugin may be C alone

@@ -1,6 +1,20 @@
-# cmake -DINPUT=FILE -DOUTPUT=HEADER -DNAME=NAME -DTYPE=CudaModule|OpenclProgram -DFILE=WORD -DINCLUDE=cuda|opencl
-#   [-DFOLDERS=DIR,...] -P: a header that defines NAME, of TYPE, over the content of a file. Lines `#include "X"` of files
-# in FOLDERS are replaced by those files, since the compiler that reads the text later knows no folders.
+# cmake -DINPUT=FILE -DOUTPUT=HEADER -DNAME=NAME -DTYPE=CudaModule|OpenclProgram|VulkanShader -DFILE=WORD
+#   -DINCLUDE=cuda|opencl|vulkan [-DFOLDERS=DIR,...] -P: a header that defines NAME, of TYPE, over the content of a file.
+# Lines `#include "X"` of files in FOLDERS are replaced by those files, since the compiler that reads the text later knows
+# no folders. SPIR-V is no text: its bytes are taken as they are.
+if(INCLUDE STREQUAL vulkan)
+  file(READ ${INPUT} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  file(WRITE ${OUTPUT} "// ${FILE}, compiled to SPIR-V. Made by CMake; edit that file instead.
+#pragma once
+
+#include \"backplane/device_kernels/vulkan.hpp\"
+
+alignas(4) inline const unsigned char ${NAME}_words[] = {${bytes}};
+inline backplane::plugin::${TYPE} ${NAME}(\"${FILE}\", ${NAME}_words, sizeof(${NAME}_words));
+")
+  return()
+endif()
 file(READ ${INPUT} text)
 string(REPLACE "," ";" folders "${FOLDERS}")
 while(text MATCHES "#include \"([^\"\n]+)\"")

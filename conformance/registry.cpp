@@ -88,6 +88,7 @@ Entry read_entry(const Json& row) {
     entry.list_results.push_back(result.at("list"));
     entry.differentiable.push_back(!result.at("nondiff"));
   }
+  for (const bool is : row.value("padded", std::vector<bool>{})) entry.padded.push_back(is);
   if (!row.at("family").is_null()) entry.family = row["family"];
   entry.vjp = row.at("vjp").get<std::map<std::string, std::string>>();
   entry.tolerance = row.at("tolerance");
@@ -100,6 +101,7 @@ Entry read_entry(const Json& row) {
       made.error = sample.at("error");
       made.large = std::strcmp(key, "large") == 0;
       made.varies = sample.value("varies", "");
+      for (const Json& result : sample.value("expect", Json::array())) made.expected.push_back(read_tensor(result));
       for (const auto& [name, value] : sample.at("args").items()) made.values[name] = read_value(value);
     }
   return entry;

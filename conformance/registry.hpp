@@ -34,6 +34,7 @@ struct SampleValue {
 
 struct Sample {
   std::map<std::string, SampleValue> values;  // by argument; what is left out takes its default
+  std::vector<TensorSpec> expected;           // per result, with its values; none where the entry states none
   std::string error;                          // "": the call succeeds
   bool large = false;                         // of a size at which devices change their method: the check `large` alone
   // Of a sample that codegen derived: the argument that is another one than in the entry's own. The op may refuse it.
@@ -64,6 +65,7 @@ struct Entry {
   std::vector<Argument> args;
   std::vector<bool> list_results;    // per result: is it a list?
   std::vector<bool> differentiable;  // per result
+  std::vector<bool> padded;          // per result but the last, the count: are its rows from the count on padding?
   std::set<std::string> flags;
   std::string family;
   std::map<std::string, std::string> vjp;  // argument -> kind

@@ -4,6 +4,7 @@
 #include "backplane/plugins.hpp"
 #include "moved_elements.hpp"
 #include "running.hpp"
+#include "stated_results.hpp"
 #include "trial.hpp"
 #include "variants.hpp"
 
@@ -67,7 +68,19 @@ class EntryTest {
     }
     if (takes_outs(entry_) && results.size() == 1) run_in_place(sample, dtype, inputs, results.front(), expected);
     if (entry_.has("moves") && !results.empty()) run_moves(sample, dtype, inputs, results);
+    if (!results.empty() && states_results(entry_, sample, inputs))
+      run_stated("expect", sample, dtype, inputs, unlike_stated(entry_, sample, results));
+    if (!results.empty() && !entry_.padded.empty())
+      run_stated("padding", sample, dtype, inputs, wrong_padding(entry_, results));
     if (!results.empty()) run_again(sample, dtype, inputs);
+  }
+
+  // What the entry says of the results themselves, whatever the reference gives.
+  void run_stated(const char* check, size_t sample, bp_dtype dtype, const Inputs& inputs, std::string wrong) {
+    Outcome outcome{entry_.name, check, dtype, sample, elements_of(inputs)};
+    outcome.text = std::move(wrong);
+    if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
+    outcomes_.push_back(std::move(outcome));
   }
 
   // What moves elements and computes nothing gives elements of its arguments, to the bit, or numbers that it was given.

@@ -104,7 +104,8 @@ void OpCompiler::derive_samples() {
     }
     for (const Text& choice : arg.choices) {
       if (used.count(choice.value)) continue;
-      diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample uses " + arg.name + "='" + choice.value +
+      if (!entry_.made_of)
+        diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample uses " + arg.name + "='" + choice.value +
                                              "'; add one, because the op may refuse the derived one");
       derive(**base, i, word(choice));
     }
@@ -112,6 +113,7 @@ void OpCompiler::derive_samples() {
 }
 
 void OpCompiler::warn_unset(uint32_t arg, const std::string& value) {
+  if (entry_.made_of) return;  // said of its padded form
   const Arg& unset = entry_.signature.args[arg];
   const std::string fuzz =
       unset.type == BP_TYPE_SCALAR ? ", or state its range: fuzz: {" + unset.name + ": 'uniform(-3, 3)'}" : "";
@@ -121,6 +123,7 @@ void OpCompiler::warn_unset(uint32_t arg, const std::string& value) {
 
 void OpCompiler::derive(const Sample& base, uint32_t arg, const Literal& literal) {
   Sample sample = base;
+  sample.expected.clear();
   SampleValue value;
   value.literal = literal;
   value.where = entry_.where;

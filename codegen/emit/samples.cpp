@@ -164,6 +164,8 @@ class SampleWriter {
     field("except", word_map(entry_.except));
     field("errors", word_map(entry_.errors));
     if (!entry_.spellings.empty()) field("spellings", spellings());
+    if (!entry_.padded.empty())
+      field("padded", json_list(entry_.padded, [](bool is) { return std::string(is ? "true" : "false"); }));
     field("tags", json_list(entry_.tags, [](const Text& t) { return json_string(t.value); }));
     if (!entry_.large_samples.empty()) out_ << ",\n   \"large\": [" << samples(entry_.large_samples) << "]";
     if (!op_.derived.empty()) out_ << ",\n   \"derived\": [" << samples(op_.derived) << "]";
@@ -279,6 +281,7 @@ class SampleWriter {
         first = false;
       }
       text += "}, \"error\": " + json_string(sample.error);
+      if (!sample.expected.empty()) text += ", \"expect\": " + json_list(sample.expected, json_tensor);
       text += (sample.varies.empty() ? "" : ", \"varies\": " + json_string(sample.varies)) + "}";
     }
     return text;

@@ -155,6 +155,7 @@ struct SampleValue {
 struct Sample {
   Location where;
   std::vector<std::pair<uint32_t, SampleValue>> values;  // by argument, in the order of the signature
+  std::vector<TensorSample> expected;                    // per result: its shape and values; none where none are stated
   std::string error;                                     // "" : the call must succeed
   std::string varies;  // of a derived one: the argument that is another one than in the sample that it is made of
 };
@@ -234,6 +235,9 @@ struct Entry {
   std::vector<OpSpelling> spellings;
   double tolerance = 4;
   uint32_t revision = 0;
+  // Of the padded form of an op with `dynamic(max=N)`: per result but the count, is its first size the largest one?
+  std::vector<bool> padded;
+  const Entry* made_of = nullptr;  // of such an op: its padded form
   bool damaged = false;   // its signature could not be read: checks skip it
   bool imported = false;  // may be called, is not emitted
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "schema/identifiers.hpp"
+#include "schema/padded.hpp"
 #include "schema/reader.hpp"
 
 namespace backplane::codegen {
@@ -106,6 +107,7 @@ class FileReader {
       entry.shared = &file_.shared;
       entry.imported = file_.imported;
       read_entry(reader_, *node, entry);
+      if (!entry.padded.empty()) add_exact_form(entry, file_.entries.emplace_back(), reader_.diagnostics());
     }
   }
 

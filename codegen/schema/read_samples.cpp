@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "schema/read_numbers.hpp"
 #include "schema/reader.hpp"
 #include "schema/vocabulary.hpp"
 
@@ -42,7 +43,8 @@ class SampleReader {
   void read_sample(const YamlNode& node, std::vector<Sample>& samples) {
     Sample sample;
     sample.where = node.location();
-    std::vector<std::string_view> names = {"error"};
+    std::vector<std::string_view> names = {"error", "expect"};
+    const YamlNode* expected = nullptr;
     for (const Arg& arg : entry_.signature.args) names.push_back(arg.name);
     for (const auto& [key, value] : node.entries) {
       const std::string& word = key->text.value;
@@ -52,9 +54,11 @@ class SampleReader {
                                    read_value(*value, entry_.signature.args[static_cast<size_t>(arg)]));
       else if (word == "error")
         read_error(*value, sample);
+      else if (word == "expect")
+        expected = value;
       else
         reader_.error(*key, "'" + word + "' is no argument of '" + entry_.name() + "'" + suggestion(word, names) +
-                                "; a sample names arguments, and 'error'");
+                                "; a sample names arguments, 'error' and 'expect'");
     }
     for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
       const Arg& arg = entry_.signature.args[i];
@@ -65,7 +69,36 @@ class SampleReader {
     }
     std::stable_sort(sample.values.begin(), sample.values.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (expected) read_expected(*expected, sample);
     samples.push_back(std::move(sample));
+  }
+
+  // `expect: [0, 2]`, or with several results `expect: {values: [1.5], indices: [0]}`.
+  void read_expected(const YamlNode& node, Sample& sample) {
+    const std::vector<ResultSpec>& results = entry_.signature.results;
+    const size_t n = entry_.padded.empty() ? results.size() : entry_.padded.size();
+    for (size_t i = 0; i < n; ++i) {
+      const YamlNode* stated = n == 1 ? &node : node.is(Kind::kMap) ? node.find(results[i].name) : nullptr;
+      if (!stated || (node.is(Kind::kMap) && node.entries.size() != n)) {
+        std::vector<std::string_view> names;
+        for (size_t k = 0; k < n; ++k) names.push_back(results[k].name);
+        return reader_.error(node, "'expect' must have the values of each result: {" + listed(names) + "}");
+      }
+      read_numbers(reader_, *stated, sample.expected.emplace_back());
+    }
+    if (!sample.error.empty()) reader_.error(node, "a sample states 'expect' or 'error', not both");
+    if (!entry_.compare.empty() && entry_.compare.value != "close" && entry_.compare.value != "exact")
+      reader_.error(node, "'expect' needs results that are compared as they are; 'compare' is '" +
+                              entry_.compare.value + "'");
+    for (const auto& [index, value] : sample.values)
+      for (const auto& tensor : value.tensors)
+        if (tensor && !states_values(*tensor))
+          reader_.error(node, "'expect' needs the values of every Tensor; '" + entry_.signature.args[index].name +
+                                  "' states none: write {values: [[1, 2], [3, 4]]}");
+  }
+
+  static bool states_values(const TensorSample& tensor) {
+    return tensor.gen.starts_with("values(") || std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
   }
 
   void read_error(const YamlNode& value, Sample& sample) {
@@ -132,7 +165,10 @@ class SampleReader {
     if (node.is(Kind::kList)) {
       read_shape(node, tensor.shape);
     } else if (reader_.expect_map(node, "a Tensor's sample")) {
-      if (!node.find("shape")) reader_.error(node, "a Tensor's sample needs a shape; write {shape: [2, 3]} or [2, 3]");
+      if (!node.find("shape") && !node.find("values"))
+        reader_.error(node, "a Tensor's sample needs a shape; write {shape: [2, 3]} or [2, 3], or {values: [[1, 2]]}");
+      if (node.find("values") && (node.find("shape") || node.find("gen")))
+        reader_.error(node, "'values' gives the shape and the elements; remove 'shape' and 'gen'");
       for (const auto& [key, item] : node.entries) read_tensor_key(key->text.value, *key, *item, tensor);
     }
     value.tensors.emplace_back(std::move(tensor));
@@ -141,8 +177,10 @@ class SampleReader {
   void read_tensor_key(const std::string& key, const YamlNode& at, const YamlNode& item, TensorSample& tensor) {
     if (key == "shape") {
       read_shape(item, tensor.shape);
+    } else if (key == "values") {
+      read_numbers(reader_, item, tensor);
     } else if (key != "dtype" && key != "gen" && key != "layout") {
-      const std::vector<std::string_view> keys = {"shape", "dtype", "gen", "layout"};
+      const std::vector<std::string_view> keys = {"shape", "values", "dtype", "gen", "layout"};
       reader_.error(
           at, "unknown key '" + key + "' of a Tensor's sample" + suggestion(key, keys) + "; keys are " + listed(keys));
     } else if (reader_.expect_scalar(item, key)) {

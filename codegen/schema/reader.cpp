@@ -6,7 +6,9 @@
 #include <cstdlib>
 
 #include "schema/identifiers.hpp"
+#include "schema/padded.hpp"
 #include "schema/signature.hpp"
+#include "schema/view_formulas.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -27,6 +29,7 @@ class EntryReader {
       entry_.damaged = true;
       return;
     }
+    if (states_largest_size(node_.find("shape"))) make_padded(reader_, entry_);
     read_text("doc", entry_.doc, true);
     read_flags();
     read_operator();
@@ -35,9 +38,11 @@ class EntryReader {
     read_variants();
     if (const YamlNode* let = node_.find("let")) read_lets(reader_, *let, entry_);
     read_dtypes(reader_, node_.find("dtypes"), entry_);
+    if (!entry_.padded.empty()) add_count(entry_);
     read_shapes();
     read_nondiff();
     read_rules(reader_, node_, entry_);
+    expand_view_formulas(reader_, entry_);
     if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
     if (const YamlNode* fuzz = node_.find("fuzz")) read_fuzz(reader_, *fuzz, entry_);
@@ -212,7 +217,8 @@ class EntryReader {
           entry_.where, "'" + entry_.name() + "' has no 'shape'; write a word of the vocabulary, e.g. broadcast(x)");
       return;
     }
-    const bool several = entry_.signature.results.size() > 1;
+    const size_t n_results = entry_.padded.empty() ? entry_.signature.results.size() : entry_.padded.size();
+    const bool several = n_results > 1;
     std::vector<const YamlNode*> texts;
     if (shape->is(YamlNode::Kind::kList))
       texts.assign(shape->items.begin(), shape->items.end());
@@ -228,13 +234,24 @@ class EntryReader {
       entry_.shapes.push_back({text->text, parse_formula(text->text, reader_.diagnostics())});
     }
     if (entry_.shapes.size() == 1 && entry_.shapes[0].expr && several && !shape->is(YamlNode::Kind::kList)) {
-      for (size_t i = 1; i < entry_.signature.results.size(); ++i)
+      for (size_t i = 1; i < n_results; ++i)
         entry_.shapes.push_back({entry_.shapes[0].text, copy(*entry_.shapes[0].expr)});
     }
-    if (entry_.shapes.size() != entry_.signature.results.size() && shape->is(YamlNode::Kind::kList))
-      reader_.error(*shape, "'" + entry_.name() + "' has " + std::to_string(entry_.signature.results.size()) +
-                                " results but " + std::to_string(entry_.shapes.size()) +
-                                " shape rules; write one per result");
+    if (entry_.shapes.size() != n_results && shape->is(YamlNode::Kind::kList))
+      reader_.error(*shape, "'" + entry_.name() + "' has " + std::to_string(n_results) + " results but " +
+                                std::to_string(entry_.shapes.size()) + " shape rules; write one per result");
+    if (!entry_.padded.empty()) read_largest_sizes(*shape);
+  }
+
+  void read_largest_sizes(const YamlNode& shape) {
+    if (entry_.inplace || entry_.out_variant)
+      reader_.error(shape, "the size of a result depends on values, so it cannot be written into a tensor that is "
+                           "given; remove 'variants'");
+    for (size_t i = 0; i < entry_.padded.size() && i < entry_.shapes.size(); ++i)
+      entry_.padded[i] = read_largest_size(reader_, entry_.shapes[i]);
+    Text scalar = entry_.signature.text;
+    scalar.value = "scalar()";
+    entry_.shapes.push_back({scalar, parse_formula(scalar, reader_.diagnostics())});
   }
 
   void read_nondiff() {

@@ -119,7 +119,7 @@ const std::vector<std::string_view>& laws() {
       "gradient",  "second_order", "forward", "vmap",      "vmap_grad",     "grad_vmap", "jvp_grad",
       "reverse",   "trace",        "meta",    "decompose", "decompose_vjp", "inplace",   "out",
       "zeros",     "alias",        "export",  "dtypes",    "native",        "device",    "numpy",
-      "zero_size", "errors",       "layout",  "half",      "edges"};
+      "zero_size", "errors",       "layout",  "half",      "edges",         "expect",    "padding"};
   return words;
 }
 

@@ -158,8 +158,19 @@ std::string TraceLevel::line_of_program() const {
   return " (" + at.file + ":" + std::to_string(at.line) + (at.function.empty() ? "" : " in " + at.function) + ")";
 }
 
+// The entry's reason not to batch says what to call in its place, where there is such an op.
+void TraceLevel::check_shapes_known(const OpEntry& op) const {
+  if (!(op.flags & BP_OP_DYNAMIC) || (op.flags & BP_OP_HIGHER_ORDER)) return;
+  const bp_formula* batch = op.batch.formula;
+  const bool reason = batch && (batch->flags & BP_FORMULA_REFUSED) && batch->text;
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, op.record->name, ": the shape of its result depends on values, which ",
+               transform, " does not know", reason ? " (" : "", reason ? batch->text : "", reason ? ")" : "",
+               ". Fix: keep all elements and choose with where, or call it outside of the traced function");
+}
+
 void TraceLevel::handle(const Call& call) {
   const OpEntry& op = call.op;
+  check_shapes_known(op);
   if (op.flags & BP_OP_COMPOSITE) return call_decomposition(call);
   for (const bp_result_def& result : op.record->results) {
     if (!(result.flags & BP_ARG_LIST)) continue;
@@ -173,10 +184,6 @@ void TraceLevel::handle(const Call& call) {
 
 void TraceLevel::record(const Call& call) {
   const OpRecord& record = *call.op.record;
-  BP_CHECK(!(call.op.flags & BP_OP_DYNAMIC), NOT_IMPLEMENTED, record.name, ": the shape of its result depends on ",
-           "values, which ", transform,
-           " does not know. Fix: keep all elements and choose with where, or call it "
-           "outside of the traced function");
   Device& device = device_of_operands(call);
   const bp_dtype compute = compute_dtype(record, call.args, call.n_args);
   std::vector<ShapeResult> shapes(static_cast<size_t>(call.n_outs));

@@ -73,6 +73,7 @@ class TraceLevel final : public Level, private Sites {
   graph::ValueId output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results);
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
 
+  void check_shapes_known(const OpEntry& op) const;
   void record(const Call& call);
   // ---- trace_structured.cpp
   std::vector<Tensor> record_structured(const Structured& call, std::span<const Tensor> args);

@@ -41,6 +41,8 @@ LAWS = (
     "dynamic",
     "edges",
     "half",
+    "expect",
+    "padding",
 )
 INEXACT = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 # What an op that computes in floating point takes beside the dtypes that it computes in.
@@ -79,6 +81,7 @@ class Entry:
     exempt: dict = field(hash=False)
     rules: dict = field(hash=False)  # vjp, jvp: {argument: kind}; batch: kind; refusals: {"vjp x": reason}; native: ["vjp x"]
     alias: str | None = None
+    padded: tuple = ()  # per result but the count: are its rows from the count on padding?
 
     def arg(self, name):
         return next(arg for arg in self.args if arg.name == name)
@@ -102,6 +105,7 @@ class Case:
     number: int
     sample: dict = field(hash=False)  # argument -> value, as codegen writes it
     error: str = ""
+    expect: tuple = ()  # per result: its shape and values, where the sample states them
 
     def __str__(self):
         return f"{self.entry.python_name}-{self.number}"
@@ -142,7 +146,8 @@ def read_entry(row):
     results = tuple((result["name"], result["dtype"], result.get("nondiff", False)) for result in row["results"])
     rules = {key: row[key] for key in ("vjp", "jvp", "batch", "refusals", "decompose", "native")}
     return Entry(
-        row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"]
+        row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"],
+        tuple(row.get("padded", ())),
     )
 
 
@@ -162,7 +167,9 @@ def registry():
     found = []
     for row in rows:
         entry = read_entry(row)
-        found += [Case(entry, number, sample["args"], sample["error"]) for number, sample in enumerate(row["samples"])]
+        found += [
+            Case(entry, number, sample["args"], sample["error"], tuple(sample.get("expect", ()))) for number, sample in enumerate(row["samples"])
+        ]
     return found
 
 

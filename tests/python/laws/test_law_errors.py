@@ -20,7 +20,7 @@ BAD = {
 
 
 def bad_arrays(x):
-    extreme = 99999 if x.dtype.kind in "iu" else -5 if x.dtype.kind in "fc" else 1
+    extreme = min(99999, np.iinfo(x.dtype).max) if x.dtype.kind in "iu" else -5 if x.dtype.kind in "fc" else 1
     strange = np.nan if x.dtype.kind in "fc" else 1
     shapes = [np.zeros(shape, x.dtype) for shape in ((5, 7), (), (0,))]
     return [*reshaped(x), x[None], *shapes, np.full(x.shape, extreme, x.dtype), np.full(x.shape, strange, x.dtype), np.zeros_like(x)]

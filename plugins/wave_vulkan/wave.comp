@@ -1,0 +1,25 @@
+// The kernel of sketch::wave for Vulkan devices. What happens to an element is the entry's decomposition, which codegen
+// has written as a function of scalars. A tensor is the address of its first element.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_buffer_reference : require
+// Only what the kernel uses: not every device has every type.
+#define BP_SCALAR_WITHOUT_FLOAT64
+#define BP_SCALAR_WITHOUT_INT8
+#define BP_SCALAR_WITHOUT_INT16
+#include "sketch/scalar.glsl"
+
+layout(local_size_x = 256) in;
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer In { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float at[]; };
+layout(push_constant, std430) uniform Arguments {
+  In x;
+  Out result;
+  int64_t n;
+  float speed;
+};
+
+void main() {
+  const int64_t step = int64_t(gl_NumWorkGroups.x) * 256;  // the workgroups may be fewer than the elements need
+  for (int64_t i = int64_t(gl_GlobalInvocationID.x); i < n; i += step) result.at[i] = sketch_wave_float32(x.at[i], speed);
+}
