@@ -10,16 +10,11 @@
 #include "sketch/scalar.glsl"
 
 layout(local_size_x = 256) in;
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer In { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float at[]; };
-layout(push_constant, std430) uniform Arguments {
-  In x;
-  Out result;
-  int64_t n;
-  float speed;
-};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Float { float value; };
+layout(push_constant, std430) uniform Arguments { uint64_t x, result; int64_t n; float speed; };
 
 void main() {
   const int64_t step = int64_t(gl_NumWorkGroups.x) * 256;  // the workgroups may be fewer than the elements need
-  for (int64_t i = int64_t(gl_GlobalInvocationID.x); i < n; i += step) result.at[i] = sketch_wave_float32(x.at[i], speed);
+  for (int64_t i = int64_t(gl_GlobalInvocationID.x); i < n; i += step)
+    Float(result + i * 4).value = sketch_wave_float32(Float(x + i * 4).value, speed);
 }

@@ -9,6 +9,7 @@ import sys
 import backplane as bp
 import numpy as np
 import pytest
+from entries_plugin import entries  # noqa: F401
 
 FOLDER = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "")) / "tests/python/twelve"
 FILE = FOLDER / "test_twelve.so"
@@ -46,6 +47,20 @@ def test_the_padded_form_is_compiled_exported_and_batched(twelve, tmp_path):
         assert row[: int(n)].tolist() == twelve.nms(one, scores).tolist()
     graph = bp.make_graph(lambda b, s: twelve.nms_padded(b, s)[1])(boxes, scores)
     assert "nms_padded" in str(graph)
+
+
+def test_several_results_of_one_count_are_differentiated(entries):
+    x = bp.asarray([-1.0, 2.0, 0.0, 3.0]).requires_grad_()
+    values, rows = entries.positives(x)
+    assert values.tolist() == [2, 3] and rows.tolist() == [[1, 4], [3, 4]]
+    (values * bp.asarray([1.0, 10.0])).sum().backward()
+    assert x.grad.tolist() == [0, 1, 0, 10]
+    _, tangent = bp.jvp(lambda x: entries.positives(x)[0], (x.detach(),), (bp.asarray([5.0, 6.0, 7.0, 8.0]),))
+    assert tangent.tolist() == [6, 8]
+    total = bp.compile(bp.grad(lambda x: entries.positives_padded(x)[0].sum()))
+    assert total(x.detach()).tolist() == [0, 1, 0, 1]
+    _, rows, counts = bp.vmap(entries.positives_padded)(bp.asarray([[1.0, -1.0], [2.0, 3.0]]))
+    assert counts.tolist() == [1, 2] and rows.tolist() == [[[0, 2], [0, 0]], [[0, 2], [1, 2]]]
 
 
 @pytest.mark.parametrize("transform", [bp.compile, lambda f: bp.vmap(f, in_axes=(0, None))])

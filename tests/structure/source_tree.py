@@ -10,7 +10,7 @@ SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 # Folders that compilers search, in the order in which our targets name them.
 SEARCHED = [".", "dispatcher/abi", "dispatcher/include", "dispatcher", "conformance", "codegen", "backends/cpu", "backends/cuda",
             "backends/vulkan", "plugins/example", "plugins/minimal", "plugins/minimal_c", "plugins/minimal_cuda",
-            "plugins/minimal_vulkan", "plugins/minimal_webgpu", "plugins/wave", "plugins/wave_c", "plugins/wave_kernel", "plugins/wave_cuda", "plugins/wave_opencl", "plugins/opencl",
+            "plugins/minimal_vulkan", "plugins/minimal_webgpu", "plugins/wave", "plugins/wave_c", "plugins/wave_kernel", "plugins/wave_cuda", "plugins/wave_opencl", "plugins/wave_vulkan", "plugins/opencl",
             "python", "tests", "sdk/include"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

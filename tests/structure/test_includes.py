@@ -31,7 +31,7 @@ ALLOWED = {
     "backends/cuda/": (ABI, PUBLIC),
     "backends/vulkan/": (ABI, PUBLIC),
     **{f"plugins/{project}/": (ABI, PUBLIC) for project in ("example", "minimal", "minimal_vulkan", "wave_kernel", "wave_c", "opencl")},
-    **{f"plugins/{project}/": (ABI, PUBLIC, SDK) for project in ("wave_cuda", "wave_opencl")},
+    **{f"plugins/{project}/": (ABI, PUBLIC, SDK) for project in ("wave_cuda", "wave_opencl", "wave_vulkan")},
     SDK: (ABI, PUBLIC),
     "plugins/minimal_c/": (ABI, PUBLIC, "plugins/minimal/"),  # its kernels are a link to those
     "plugins/minimal_cuda/": (ABI, PUBLIC, "plugins/minimal_vulkan/"),  # likewise

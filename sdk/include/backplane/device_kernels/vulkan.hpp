@@ -8,7 +8,7 @@
 //   }
 //
 // A file has one kernel, `main`, whose arguments are its push constants in the order of the call: a tensor is the
-// address of its first element (a buffer_reference), a number has the very type that the block declares. Bindings do
+// address of its first element (a uint64_t), a number has the very type that the block declares. Bindings do
 // not exist. The work is recorded on the call's stream. Nothing of Vulkan's is linked: the loader is opened at the first
 // launch.
 // Not the contract: header-only sugar over backplane/abi.
