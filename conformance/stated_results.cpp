@@ -16,8 +16,7 @@ bool states_results(const Entry& entry, size_t sample, const Inputs& inputs) {
       const auto& array = inputs[i].arrays[k];
       if (!array || array->count() == 0) continue;
       if (BP_DTYPE_BIT(array->dtype) & BP_MASK_COMPLEX) return false;
-      if (!is_inexact(array->dtype) &&
-          as_dtype(*array, BP_FLOAT64) != draw(*stated->second.tensors[k], BP_FLOAT64, 0))
+      if (!is_inexact(array->dtype) && as_dtype(*array, BP_FLOAT64) != draw(*stated->second.tensors[k], BP_FLOAT64, 0))
         return false;
     }
   }

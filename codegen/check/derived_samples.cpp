@@ -106,7 +106,7 @@ void OpCompiler::derive_samples() {
       if (used.count(choice.value)) continue;
       if (!entry_.made_of)
         diagnostics_.warning(entry_.where, "'" + entry_.name() + "': no sample uses " + arg.name + "='" + choice.value +
-                                             "'; add one, because the op may refuse the derived one");
+                                               "'; add one, because the op may refuse the derived one");
       derive(**base, i, word(choice));
     }
   }

@@ -238,8 +238,8 @@ struct Entry {
   // Of the padded form of an op with `dynamic(max=N)`: per result but the count, is its first size the largest one?
   std::vector<bool> padded;
   const Entry* made_of = nullptr;  // of such an op: its padded form
-  bool damaged = false;   // its signature could not be read: checks skip it
-  bool imported = false;  // may be called, is not emitted
+  bool damaged = false;            // its signature could not be read: checks skip it
+  bool imported = false;           // may be called, is not emitted
 
   const std::string& name() const { return signature.name; }
 };

@@ -55,9 +55,8 @@ std::string decomposition(const Entry& padded) {
   std::string results;
   for (size_t i = 0; i < padded.padded.size(); ++i) {
     const std::string one = all + "[" + std::to_string(i) + "]";
-    const std::string kept =
-        "bp::masked_select(" + one + ", bp::less(bp::iota(" + one + ".shape[0], device=" + one + ".device), " + count +
-        "))";
+    const std::string kept = "bp::masked_select(" + one + ", bp::less(bp::iota(" + one + ".shape[0], device=" + one +
+                             ".device), " + count + "))";
     results += (i ? ", " : "") + (padded.padded[i] ? kept : one);
   }
   return text + (padded.padded.size() > 1 ? "[" + results + "]" : results);
@@ -67,8 +66,8 @@ std::string decomposition(const Entry& padded) {
 
 bool states_largest_size(const YamlNode* shape) {
   if (!shape) return false;
-  return calls_dynamic(*shape) || std::any_of(shape->items.begin(), shape->items.end(),
-                                              [](const YamlNode* one) { return calls_dynamic(*one); });
+  return calls_dynamic(*shape) ||
+         std::any_of(shape->items.begin(), shape->items.end(), [](const YamlNode* one) { return calls_dynamic(*one); });
 }
 
 void make_padded(ValueReader& reader, Entry& entry) {

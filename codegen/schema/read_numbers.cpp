@@ -48,8 +48,8 @@ class NumberReader {
   }
 
   bool fail(const YamlNode& node, const std::string& found) {
-    reader_.error(node, "the lists of a tensor have one length at each depth; found " + found +
-                            " beside others of another form");
+    reader_.error(
+        node, "the lists of a tensor have one length at each depth; found " + found + " beside others of another form");
     return false;
   }
 

@@ -88,8 +88,8 @@ class SampleReader {
     }
     if (!sample.error.empty()) reader_.error(node, "a sample states 'expect' or 'error', not both");
     if (!entry_.compare.empty() && entry_.compare.value != "close" && entry_.compare.value != "exact")
-      reader_.error(node, "'expect' needs results that are compared as they are; 'compare' is '" +
-                              entry_.compare.value + "'");
+      reader_.error(
+          node, "'expect' needs results that are compared as they are; 'compare' is '" + entry_.compare.value + "'");
     for (const auto& [index, value] : sample.values)
       for (const auto& tensor : value.tensors)
         if (tensor && !states_values(*tensor))
@@ -98,7 +98,8 @@ class SampleReader {
   }
 
   static bool states_values(const TensorSample& tensor) {
-    return tensor.gen.starts_with("values(") || std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+    return tensor.gen.starts_with("values(") ||
+           std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
   }
 
   void read_error(const YamlNode& value, Sample& sample) {

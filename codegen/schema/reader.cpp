@@ -245,8 +245,9 @@ class EntryReader {
 
   void read_largest_sizes(const YamlNode& shape) {
     if (entry_.inplace || entry_.out_variant)
-      reader_.error(shape, "the size of a result depends on values, so it cannot be written into a tensor that is "
-                           "given; remove 'variants'");
+      reader_.error(shape,
+                    "the size of a result depends on values, so it cannot be written into a tensor that is "
+                    "given; remove 'variants'");
     for (size_t i = 0; i < entry_.padded.size() && i < entry_.shapes.size(); ++i)
       entry_.padded[i] = read_largest_size(reader_, entry_.shapes[i]);
     Text scalar = entry_.signature.text;

@@ -97,8 +97,13 @@ ExprPtr sliced_shape(ValueReader& reader, const ShapeSpec& stated) {
     const ExprPtr start = end(*call.children[2]->children[i], kFirst);
     const ExprPtr stop = end(*call.children[3]->children[i], kBehindLast);
     shape = filled(kSliced,
-                   {{"base", &base}, {"shape", shape.get()}, {"p1", &axis}, {"size", size.get()}, {"start", start.get()},
-                    {"stop", stop.get()}, {"step", &step}},
+                   {{"base", &base},
+                    {"shape", shape.get()},
+                    {"p1", &axis},
+                    {"size", size.get()},
+                    {"start", start.get()},
+                    {"stop", stop.get()},
+                    {"step", &step}},
                    call.offset);
   }
   return shape;
@@ -124,7 +129,8 @@ void expand_view_formulas(ValueReader& reader, Entry& entry) {
   if ((!entry.view && !entry.maybe_view) || entry.shapes.size() != 1 || !entry.shapes[0].expr) return;
   ShapeSpec& stated = entry.shapes[0];
   const Expr& call = *stated.expr;
-  const auto* word = std::find_if(std::begin(kWords), std::end(kWords), [&](auto& one) { return one.word == call.name; });
+  const auto* word =
+      std::find_if(std::begin(kWords), std::end(kWords), [&](auto& one) { return one.word == call.name; });
   if (call.kind != Expr::Kind::kCall || word == std::end(kWords) || !has_formulas(entry, call)) return;
   const auto error = [&](const std::string& message) {
     reader.diagnostics().error(stated.text.location(call.offset), message);

@@ -76,8 +76,8 @@ class Run:
         return plugin
 
 
-def left_out(language, missing):
-    print(f"           the backend over {language} is left out: no {missing}", flush=True)
+def left_out(language, missing, what="backend"):
+    print(f"           the {what} over {language} is left out: no {missing}", flush=True)
 
 
 def nvcc():
@@ -134,6 +134,10 @@ def ops(run):
         yield "mine_cuda::surge", "cuda", {}
     else:
         print("           the op over CUDA is left out: no nvcc, or no driver here", flush=True)
+    if shutil.which("glslc") and ctypes.util.find_library("vulkan") and vulkan_drivers():
+        yield "mine_vk::roller", "vulkan", {}
+    else:
+        left_out("Vulkan", "glslc, loader or driver here (Debian: glslc, libvulkan-dev, mesa-vulkan-drivers)", "op")
     if (run.folder / "opencl").exists():
         yield "mine_cl::tide", "opencl", {"BACKPLANE_PLUGIN_PATH": str(run.folder / "opencl/build/lib/backplane/plugins")}
 

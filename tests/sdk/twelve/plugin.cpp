@@ -29,8 +29,7 @@ struct BoxIou {
     const int64_t columns = b.shape(0);
     call.parallel_for(0, a.shape(0), 1 + 16384 / (columns + 1), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-          result[i * columns + j] = overlap_of(first + 4 * i, second + 4 * j);
+        for (int64_t j = 0; j < columns; ++j) result[i * columns + j] = overlap_of(first + 4 * i, second + 4 * j);
     });
   }
 };

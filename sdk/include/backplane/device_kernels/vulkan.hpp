@@ -9,9 +9,8 @@
 //
 // A file has one kernel, `main`, whose arguments are its push constants in the order of the call: a tensor is the
 // address of its first element (a uint64_t), a number has the very type that the block declares. Bindings do
-// not exist. The work is recorded on the call's stream. Nothing of Vulkan's is linked: the loader is opened at the first
-// launch.
-// Not the contract: header-only sugar over backplane/abi.
+// not exist. The work is recorded on the call's stream. Nothing of Vulkan's is linked: the loader is opened at the
+// first launch. Not the contract: header-only sugar over backplane/abi.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES
@@ -42,8 +41,8 @@ struct VulkanGroups {
 
 inline constexpr int64_t kVulkanMostGroups = 65535;  // along an axis, on every device
 
-// The workgroups of `size` invocations that `items` need, at most as many as every device has: a kernel goes on in steps
-// of gl_NumWorkGroups.x * gl_WorkGroupSize.x.
+// The workgroups of `size` invocations that `items` need, at most as many as every device has: a kernel goes on in
+// steps of gl_NumWorkGroups.x * gl_WorkGroupSize.x.
 inline VulkanGroups vulkan_groups(int64_t items, int64_t size) {
   return {std::min((items + size - 1) / size, kVulkanMostGroups)};
 }
