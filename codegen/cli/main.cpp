@@ -30,6 +30,9 @@ int main(int argc, char** argv) {
   app.add_option("--stamp", options.stamp, "A file that is new after each run: what make compares with the inputs")
       ->type_name("FILE");
   app.add_option("--explain", options.explain, "Prints what was derived for an op")->type_name("OP");
+  app.add_flag(
+      "--standalone", options.standalone,
+      "Scalar headers hold the functions of other namespaces that they call, and include no header of the SDK");
   app.add_flag("--base", options.base, "The files are backplane's own registry, of namespace bp");
   app.add_flag("--check", options.check, "Reports mistakes and writes nothing");
   app.add_flag("--list", options.list, "Prints the signatures and writes nothing");

@@ -101,8 +101,9 @@ int emit_all(const Options& options, const CompiledRegistry& registry, std::ostr
   const auto wanted = [&](const char* name) {
     return options.emit.empty() || std::count(options.emit.begin(), options.emit.end(), name) > 0;
   };
-  const EmitContext context{registry, options.symbol.empty() ? ns : options.symbol, ns, wanted("formulas"),
-                            options.dialects};
+  const EmitContext context{
+      registry,          options.symbol.empty() ? ns : options.symbol, ns, wanted("formulas"), options.dialects,
+      options.standalone};
   OutputSet outputs;
   for (const Emitter& emitter : kEmitters)
     if (wanted(emitter.name)) emitter.emit(context, outputs);
@@ -136,6 +137,13 @@ int run(const Options& options, std::ostream& out, std::ostream& errors) {
   }
   if (const std::string wrong = unknown_dialect(options.dialects); !wrong.empty()) {
     errors << "backplane-codegen: error: " << wrong << '\n';
+    return 2;
+  }
+  if (options.standalone &&
+      (options.dialects.empty() || std::count(options.dialects.begin(), options.dialects.end(), "wgsl"))) {
+    errors
+        << "backplane-codegen: error: --standalone is of the dialects c++, cuda, glsl and opencl, since a WGSL file is "
+           "put together by its host; name some of them with --dialect\n";
     return 2;
   }
   if (const std::string why = options.symbol.empty() ? "" : why_no_namespace(options.symbol); !why.empty()) {

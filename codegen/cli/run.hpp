@@ -22,6 +22,7 @@ struct Options {
   bool check = false;
   bool list = false;
   bool list_outputs = false;
+  bool standalone = false;  // scalar headers include no header of another namespace
 };
 
 // Exit status: 0 done, 1 mistakes in a file or an output that cannot be written, 2 a wrong option.

@@ -16,6 +16,7 @@ struct EmitContext {
   std::string ns;                          // namespace of the registry file
   bool natives = true;                     // formulas are among the outputs, so that records may point to them
   std::vector<std::string> dialects = {};  // of scalar functions; empty: all
+  bool standalone = false;                 // their headers hold what they call of other namespaces, and include none
 };
 
 void emit_records(const EmitContext& context, OutputSet& out);   // SYMBOL_records.c, .h

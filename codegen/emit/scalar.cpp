@@ -155,6 +155,25 @@ Functions own_functions(const EmitContext& context) {
   return own;
 }
 
+// Those of other namespaces that the own ones call, and what these call in turn; each after those that it calls.
+Functions called_functions(const EmitContext& context, const Functions& own) {
+  std::set<std::string> wanted;
+  const auto add_calls = [&](const ScalarFunction& function) {
+    for (const ScalarNode& node : function.nodes)
+      if (node.kind == ScalarNode::Kind::kCall) wanted.insert(node.name);
+  };
+  for (const ScalarFunction* function : own) add_calls(*function);
+  Functions called;
+  const auto& all = context.registry.scalars;  // so those that one calls are behind it from the back
+  for (auto function = all.rbegin(); function != all.rend(); ++function) {
+    if (!(*function)->entry->imported || !wanted.count((*function)->name)) continue;
+    add_calls(**function);
+    called.push_back(function->get());
+  }
+  std::reverse(called.begin(), called.end());
+  return called;
+}
+
 // Functions of elements of one dtype, in lists that a backend instantiates its loops from: unary, binary, ternary.
 std::string lists_of(const EmitContext& context, const Functions& functions) {
   std::map<std::string, std::vector<const ScalarFunction*>> lists;
@@ -210,6 +229,17 @@ std::string structs_of(const EmitContext& context, const Dialect& dialect, const
   return text + "}  // namespace " + folder(context.ns) + "::scalar\n";
 }
 
+// In a header that stands alone: the functions of others, each once where several such headers are included.
+std::string functions_of_others(const Dialect& dialect, const Functions& called) {
+  std::string text;
+  for (const ScalarFunction* function : called) {
+    const std::string guard = "BP_SCALAR_HAS_" + function->name, condition = guard_of(dialect, *function);
+    text += condition + "#ifndef " + guard + "\n#define " + guard + "\n" + Printer(dialect, *function).function() +
+            "#endif\n" + (condition.empty() ? "" : "#endif\n");
+  }
+  return text;
+}
+
 std::string header_of(const EmitContext& context, const Dialect& dialect) {
   const Functions functions = own_functions(context);
   const std::string guard = upper(context.symbol) + "_SCALAR_" + upper(std::string(dialect.extension.substr(1)));
@@ -227,9 +257,11 @@ std::string header_of(const EmitContext& context, const Dialect& dialect) {
   for (const ScalarFunction* function : functions)
     for (const std::string& ns : function->called_spaces)
       if (ns != context.ns) spaces.insert(ns);
+  if (context.standalone) spaces.clear();
   for (const std::string& ns : spaces)
     text += "#include \"" + folder(ns) + "/scalar" + std::string(dialect.extension) + "\"\n";
   if (dialect.is_cpp) text += kQuiet;
+  if (context.standalone) text += functions_of_others(dialect, called_functions(context, functions));
   std::string open;
   for (const ScalarFunction* function : functions) {
     const std::string condition = guard_of(dialect, *function);

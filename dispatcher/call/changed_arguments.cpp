@@ -1,5 +1,8 @@
 #include "call/changed_arguments.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "backplane/autograd.hpp"
 #include "backplane/changed_arguments.hpp"
 #include "call/operand_checks.hpp"
@@ -25,7 +28,7 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
   const OpRecord& record = *op.record;
   for (size_t i = 0; i < record.results.size(); ++i) {
     const int32_t k = argument_of_result(record, i);
-    const char* const name = record.results[i].name;
+    const char* const name = k >= 0 ? record.args[static_cast<size_t>(k)].name : record.results[i].name;
     BP_CHECK(k >= 0 && k < n_args && args[k].tag == BP_TAG_TENSOR && args[k].u.t, TYPE, record.name, ": argument '",
              name, "' is changed in place, so it must be a tensor, neither empty nor a number");
     const TensorImpl& target = *impl(args[k].u.t);
@@ -43,7 +46,29 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
   }
 }
 
+// The arguments of the call that makes the new values. What is computed again from them when a derivative is wanted
+// has to be what they are now: copies stand for those that are changed afterwards.
+struct BeforeChange {
+  BeforeChange(const OpEntry& op, const bp_value* given, int32_t n_args, const bp_value* targets) {
+    std::copy_n(given, n_args, args);
+    if (op.derivative != Derivative::kDecompose || thread_state.level || thread_state.captures) return;
+    for (int32_t i = 0; i < op.n_results; ++i) {
+      copies.push_back(roles::copy(impl(targets[i].u.t)));
+      for (int32_t k = 0; k < n_args; ++k)
+        if (given[k].tag == BP_TAG_TENSOR && given[k].u.t == targets[i].u.t)
+          args[k] = tensor_value(impl(copies.back()));
+    }
+  }
+  bp_value args[kMaxArgs];
+  std::vector<Tensor> copies;
+};
+
 }  // namespace
+
+bool changes_by_decomposition(const OpEntry& op, const bp_value* args, int32_t n_args) {
+  return op.derivative == Derivative::kDecompose && !thread_state.level && !thread_state.captures &&
+         is_followed(args, n_args);
+}
 
 int32_t argument_of_result(const OpRecord& record, size_t result) {
   for (size_t k = 0; k < record.args.size(); ++k)
@@ -56,7 +81,8 @@ void change_arguments(const OpEntry& op, const bp_value* args, int32_t n_args) {
   check_targets(op, args, n_args, outs);
   if (!is_followed(args, n_args)) return call(op, args, n_args, outs, op.n_results);
   bp_value results[kMaxResults] = {};
-  call(op, args, n_args, results, op.n_results);
+  const BeforeChange before(op, args, n_args, outs);
+  call(op, before.args, n_args, results, op.n_results);
   std::vector<Tensor> made;
   for (int32_t i = 0; i < op.n_results; ++i) made.push_back(Tensor::adopt(results[i].u.t));
   for (int32_t i = 0; i < op.n_results; ++i) {

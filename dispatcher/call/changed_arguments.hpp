@@ -13,4 +13,8 @@ int32_t argument_of_result(const OpRecord& record, size_t result);
 // tensor, or two of them share elements.
 void change_arguments(const OpEntry& op, const bp_value* args, int32_t n_args);
 
+// Is the derivative of the call that of the decomposition, and does one follow it? Then the in-place form of an op with
+// one result goes the same way.
+bool changes_by_decomposition(const OpEntry& op, const bp_value* args, int32_t n_args);
+
 }  // namespace backplane::core

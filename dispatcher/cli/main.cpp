@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
 
   std::string kind, name, folder, language;
-  bool kernel = false;
+  bool kernel = false, wheel = false;
   CLI::App* made = app.add_subcommand("new", "writes a project of your own: a backend or an op");
   made->add_option("KIND", kind, "backend or op")->required();
   made->add_option("NAME", name, "its name; of an op also NAMESPACE::NAME")->required();
@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
                    "of a backend, or of an op's kernel: c++ (the default), c, or for a backend that of its devices; an "
                    "unknown one lists those that there are");
   made->add_flag("--kernel", kernel, "of an op: with a kernel of your own for the CPU");
-  made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language, kernel); }; });
+  made->add_flag("--wheel", wheel, "of an op: with what makes a typed Python package of it");
+  made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language, kernel, wheel); }; });
 
   conformance::Options tried;
   CLI::App* kit = app.add_subcommand("conformance", "tries every op on a device against the CPU");

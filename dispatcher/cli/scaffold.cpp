@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::pair<std::string, std::string>>;  // what stands in a template, what is to stand there
 
-constexpr const char* kDescription = "template.json";
+constexpr const char *kDescription = "template.json", *kWheel = "wheel";
 // A name becomes a C++ identifier, a CMake target and a file.
 constexpr size_t kLongestName = 60;
 
@@ -73,6 +73,7 @@ Template template_for(const std::string& kind, const std::string& stated, bool k
   std::set<std::string> kinds;
   std::string offered;
   for (const Template& one : templates()) {
+    if (one.kind == kWheel) continue;  // files beside those of an op
     kinds.insert(one.kind);
     if (one.kind != kind || one.kernel != kernel) continue;
     if (one.language == language) return one;
@@ -243,13 +244,16 @@ const char* generator_option() {
 }  // namespace
 
 int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language,
-             bool kernel) {
+             bool kernel, bool wheel) {
+  BP_CHECK(!wheel || kind == "op", VALUE, "new ", kind, ": --wheel is of an op. Fix: leave it out");
   const Template made_of = template_for(kind, language, kernel);
   const Words words = words_of(made_of, name);
   std::error_code error;
   BP_CHECK(!fs::exists(folder, error) || (fs::is_directory(folder, error) && fs::is_empty(folder, error)), VALUE,
            "new: ", folder, " exists already. Fix: name a new folder");
-  const size_t files = write_project(made_of, folder, words);
+  size_t files = write_project(made_of, folder, words);
+  for (const Template& one : templates())
+    if (wheel && one.kind == kWheel) files += write_project(one, folder, words);
   const fs::path tree = templates_folder().parent_path().parent_path().parent_path();
   const bool installed = fs::exists(tree / "include" / "backplane", error);
   const std::string prefix = installed ? tree : tree / "prefix";
@@ -258,6 +262,7 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
   fmt::print("  cmake -S {0} -B {0}/build{1} -DCMAKE_PREFIX_PATH={2}\n", folder, generator_option(), prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
+  if (wheel) fmt::print("  BACKPLANE_PREFIX={} pip wheel --no-deps {}\n", prefix, folder);
   return 0;
 }
 

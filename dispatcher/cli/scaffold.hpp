@@ -11,8 +11,8 @@ namespace backplane::cli {
 
 // `kind` is backend or op, `name` what becomes of the template's own name: NAME, or NAMESPACE::NAME of an op. `folder`
 // must not exist yet, or be empty. `language`: empty is c++. `kernel`: an op comes with a kernel of its own, and so has
-// a language.
+// a language. `wheel`: the project of an op also makes a Python wheel.
 int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language,
-             bool kernel);
+             bool kernel, bool wheel);
 
 }  // namespace backplane::cli

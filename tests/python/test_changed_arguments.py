@@ -237,3 +237,65 @@ def test_what_cannot_be_changed_is_refused_before_anything_is_written(entries):
         with pytest.raises(bp.BackplaneError, match=why):
             entries.step_(*arguments)
         assert changed(p, m, v) == before
+
+
+@pytest.fixture(scope="module")
+def decomposed():
+    """Ops that state how they decompose, and nothing of their derivatives."""
+
+    @bp.custom_op("changing::squared", mutates_args=("x",))
+    def squared(x: bp.Tensor, *, by: bp.types.Scalar = 2.0) -> None:
+        x[...] = by * x.numpy() ** 2
+
+    squared.register_decomposition(lambda x, by: by * x * x)
+
+    @bp.custom_op("changing::mixed", mutates_args=("p", "m"))
+    def mixed(p: bp.Tensor, grad: bp.Tensor, m: bp.Tensor) -> None:
+        p[...], m[...] = p.numpy() * m.numpy(), m.numpy() * grad.numpy()
+
+    mixed.register_decomposition(lambda p, grad, m: (p * m, m * grad))
+    return squared, mixed
+
+
+def test_one_argument_is_changed_by_an_op_with_a_decomposition_alone(decomposed):
+    squared, _ = decomposed
+    x = bp.asarray([1.0, 2.0, 3.0]).requires_grad_()
+    y = x * 1
+    view = y[1:]
+    squared(y, by=3.0)
+    assert y.tolist() == [3, 12, 27] and view.tolist() == [12, 27]
+    (y[:2] * view).sum().backward()  # 9 (x0 x1)^2 + 9 (x1 x2)^2
+    assert x.grad.tolist() == [72, 36 + 324, 216]
+    with pytest.raises(bp.ArgumentValueError, match="argument 'x' is changed in place, but it requires a gradient and is a leaf"):
+        squared(x)
+    with bp.no_grad():
+        squared(x, by=1.0)
+    assert x.tolist() == [1, 4, 9]
+
+
+def test_a_part_is_changed_by_an_op_with_a_decomposition_alone(decomposed):
+    squared, _ = decomposed
+    x = bp.asarray([1.0, 2.0, 3.0]).requires_grad_()
+    y = x * 2
+    squared(y[1:], by=1.0)
+    y.sum().backward()
+    assert y.tolist() == [2, 16, 36] and x.grad.tolist() == [2, 16, 24]
+
+
+def test_several_arguments_are_changed_by_an_op_with_a_decomposition_alone(decomposed):
+    _, mixed = decomposed
+    leaves = [bp.asarray(values).requires_grad_() for values in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])]
+    p, grad, m = (x * 1 for x in leaves)
+    mixed(p, grad, m)
+    assert p.tolist() == [5, 12] and m.tolist() == [15, 24]
+    (p * m).sum().backward()  # p m^2 grad
+    assert [x.grad.tolist() for x in leaves] == [[75, 144], [25, 72], [30, 96]]
+
+
+def test_a_changed_argument_that_is_read_twice_counts_twice(decomposed):
+    _, mixed = decomposed
+    x = bp.asarray([2.0]).requires_grad_()
+    m, p = x * 1, x * 1
+    mixed(p, m, m)
+    (p + m).sum().backward()
+    assert m.tolist() == [4] and x.grad.tolist() == [8]
