@@ -76,7 +76,7 @@ def test_type_checkers_read_the_stub(site, tmp_path, checker):
         file = tmp_path / "program.py"
         file.write_text(text, encoding="utf-8")
         path = os.pathsep.join([str(site), str(pathlib.Path(bp.__file__).parents[1])])
-        environment = os.environ | {"PYTHONPATH": path, "MYPYPATH": path}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([path, os.environ.get("PYTHONPATH", "")]), "MYPYPATH": path}
         options = ["--strict", "--cache-dir", str(tmp_path / "cache")] if checker == "mypy" else ["--pythonpath", sys.executable]
         done = subprocess.run([sys.executable, "-m", checker, *options, str(file)], capture_output=True, text=True, env=environment)
         assert done.returncode == code, done.stdout + done.stderr
