@@ -1,4 +1,5 @@
-// Results that an entry states: the values that a sample expects, and the zeros of padded results.
+// What an entry states of its results: the values that a sample expects, the zeros of padded results, and that the op
+// moves elements alone.
 #pragma once
 
 #include <string>
@@ -15,5 +16,10 @@ bool states_results(const Entry& entry, size_t sample, const Inputs& inputs);
 std::string unlike_stated(const Entry& entry, size_t sample, const std::vector<Array>& results);
 // What of a padded result is not padding though it should be, or a count that is none; "" where all is as it should be.
 std::string wrong_padding(const Entry& entry, const std::vector<Array>& results);
+
+// Of `moves: true`: which element of the results is none of the arguments' elements, nor a number that was given, nor
+// 0; empty: each is one. Of results of a dtype that no argument has, and of calls that compute by an argument's word,
+// nothing is said.
+std::string element_from_nowhere(const Entry& entry, const Inputs& inputs, const std::vector<Array>& results);
 
 }  // namespace backplane::conformance

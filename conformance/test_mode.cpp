@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "backplane/plugins.hpp"
-#include "moved_elements.hpp"
 #include "running.hpp"
 #include "stated_results.hpp"
 #include "trial.hpp"

@@ -1,6 +1,6 @@
 """The twelve ops of tests/sdk/twelve as a project of the installed SDK: the kit, the calls from C++ and the laws in Python, on the CPU and on Vulkan.
 
-Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev), and runs in `./dev test sdk`; tests/python/test_twelve_ops.py is the short form.
+Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev), and runs in `./dev test sdk`; tests/python/twelve/test_twelve_ops.py is the short form.
 """
 
 import os

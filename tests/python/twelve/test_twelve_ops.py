@@ -126,7 +126,7 @@ def test_the_kit_finds_nothing(twelve, tmp_path, mode):
 
 
 def test_the_laws_hold(twelve):
-    here = pathlib.Path(__file__).parent
+    here = pathlib.Path(__file__).resolve().parents[1]
     environment = {**os.environ, "BACKPLANE_SAMPLES": str(FOLDER / "samples.json"), "BACKPLANE_LAW_PLUGIN": str(FILE)}
     files = [here / "laws" / f"test_law_{name}.py" for name in ("stated", "values", "meta", "trace", "variants", "gradient")]
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], capture_output=True, text=True, env=environment)

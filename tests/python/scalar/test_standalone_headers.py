@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 CODEGEN = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "")) / "bin/backplane-codegen"
-ENTRY = pathlib.Path(__file__).resolve().parents[2] / "plugins/wave/ops.yaml"
+ENTRY = pathlib.Path(__file__).resolve().parents[3] / "plugins/wave/ops.yaml"
 
 pytestmark = pytest.mark.skipif(not CODEGEN.exists(), reason="needs backplane-codegen (BACKPLANE_BUILD)")
 
