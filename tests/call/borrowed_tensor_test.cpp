@@ -9,9 +9,11 @@
 namespace backplane::core {
 namespace {
 
+using testing::null_backend;
 using testing::values;
 
 TEST(BorrowedTensor, ServesMemoryAfterMemory) {
+  null_backend();  // whose memory is the host\'s
   double a[] = {1, 2, 3, 4, 5, 6};
   float b[] = {7, 8};
   BorrowedTensor lent;
@@ -30,6 +32,7 @@ TEST(BorrowedTensor, ServesMemoryAfterMemory) {
 }
 
 TEST(BorrowedTensor, LeavesAKeptTensorAsItIs) {
+  null_backend();  // whose memory is the host\'s
   double a[] = {1, 2}, b[] = {3, 4};
   BorrowedTensor lent;
   const Tensor kept = lent.point(a, Ints{2}, {}, BP_FLOAT64, Lent::kChanged);
@@ -42,6 +45,7 @@ TEST(BorrowedTensor, LeavesAKeptTensorAsItIs) {
 }
 
 TEST(BorrowedTensor, RefusesWhatWrapHostRefuses) {
+  null_backend();  // whose memory is the host\'s
   double a[] = {1, 2};
   char bools[] = {0, 1, 2};
   BorrowedTensor lent;
