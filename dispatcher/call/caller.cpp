@@ -10,7 +10,7 @@ namespace {
 bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* outs,
                   int32_t n_outs) {
   try {
-    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+    call(checked_entry(op), args, n_args, outs, n_outs, frame ? frame->keys : kInnerKeys);
     return BP_OK;
   } catch (...) {
     return status_of_exception();
@@ -19,7 +19,7 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
 bp_status call_one_donating(const bp_frame* frame, uint32_t op, const bp_value* args, int32_t n_args, bp_value* out,
                             uint64_t donated) {
   try {
-    call_donating(checked_entry(op), args, n_args, out, frame ? frame->keys : ~uint64_t{0}, donated);
+    call_donating(checked_entry(op), args, n_args, out, frame ? frame->keys : kInnerKeys, donated);
     return BP_OK;
   } catch (...) {
     return status_of_exception();

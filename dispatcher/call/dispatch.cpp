@@ -135,6 +135,7 @@ uint64_t keys_of_target(TensorImpl* target, uint64_t mask) {
     return call_for_all_results(call);
   // Without a tensor of a level or a new one, nothing of this call is a level's, whatever it makes on its way.
   if (!(keys & (kLevelKey | kCreationKey))) call.mask &= ~kCreationKey;
+  if (!(keys & kAutocastKey)) call.mask &= kInnerKeys;  // an op that is not cast has no parts that are
   if (!keys) return plan.device(call, nullptr);
   const KeySlot& slot = plan.slot_of(highest_key(keys));
   slot.handle(call, &slot);
@@ -241,7 +242,7 @@ bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* o
   try {
     const OpEntry& entry = checked_entry(op);
     check_slots(entry, outs, n_outs);
-    call(entry, args, n_args, outs, n_outs);
+    call(entry, args, n_args, outs, n_outs, ~uint64_t{0});
     return BP_OK;
   } catch (...) {
     return fail_call(guard, op_entry(op), args, n_args);

@@ -28,7 +28,7 @@ extern constinit Moved moved;
 
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
-          uint64_t mask = ~uint64_t{0});
+          uint64_t mask = kInnerKeys);
 // From an edge, what the fast path has declined; of as many arguments and results as the op has.
 void call_declined(const OpEntry& op, const bp_value* args, bp_value* outs);
 // A call with all its arguments and slots: of a handler that calls on below.
@@ -39,7 +39,7 @@ void dispatch(const Call& call);
 int32_t fill_defaults(const OpRecord& record, const bp_value* args, int32_t n_args, bp_value* full);
 
 // One tensor result; the caller owns it.
-TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask = ~uint64_t{0});
+TensorImpl* call_one(const OpEntry& op, const bp_value* args, int32_t n_args, uint64_t mask = kInnerKeys);
 
 // Excludes keys on this thread for a scope.
 class ExcludeKeys {

@@ -80,7 +80,7 @@ bp_status call_op(const bp_frame* frame, uint32_t op, const bp_value* args, int3
     CallGuard guard;  // a plugin may call from a thread of its own
     const OpEntry& entry = checked_entry(op);
     check_stack(entry.record->def.name);  // a kernel may call its own op, and no slow path lie between
-    call(entry, args, n_args, outs, n_outs, frame ? frame->keys : ~uint64_t{0});
+    call(entry, args, n_args, outs, n_outs, frame ? frame->keys & kInnerKeys : kInnerKeys);
   });
 }
 
@@ -92,7 +92,7 @@ bp_status call_op_donating(const bp_frame* frame, uint32_t op, const bp_value* a
     check_stack(entry.record->def.name);
     BP_CHECK(entry.n_results == 1, TYPE, entry.record->name, ": has ", entry.n_results,
              " results; call_op_donating is for ops with one");
-    call_donating(entry, args, n_args, out, frame ? frame->keys : ~uint64_t{0}, donated);
+    call_donating(entry, args, n_args, out, frame ? frame->keys & kInnerKeys : kInnerKeys, donated);
   });
 }
 

@@ -8,7 +8,7 @@
 
 namespace backplane::core::roles {
 
-inline constexpr uint64_t kAllKeys = ~uint64_t{0};
+inline constexpr uint64_t kAllKeys = kInnerKeys;
 
 Tensor add(TensorImpl* a, TensorImpl* b);
 void add_into(TensorImpl* a, TensorImpl* b);  // a += b

@@ -11,7 +11,7 @@ namespace backplane::core {
 
 // `inputs.frame` is made here.
 void run_formula(const OpEntry& op, const bp_formula& formula, FormulaInputs inputs, bp_value* results,
-                 uint64_t keys = ~uint64_t{0});
+                 uint64_t keys = kInnerKeys);
 
 // The base of a view, whose arguments these are, with `piece` written where the view looks: its PUT formula.
 Tensor run_put(const OpEntry& op, const bp_formula& put, const bp_value* args, const bp_value& piece);

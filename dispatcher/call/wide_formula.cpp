@@ -12,7 +12,7 @@ namespace backplane::core {
 namespace {
 
 constexpr bp_dtype_mask kHalf = BP_DTYPE_BIT(BP_FLOAT16) | BP_DTYPE_BIT(BP_BFLOAT16);
-constexpr uint64_t kAll = ~uint64_t{0};
+constexpr uint64_t kAll = kInnerKeys;
 
 bool bit_of(uint64_t mask, size_t i) { return i >= 64 || (mask >> i & 1); }
 

@@ -41,7 +41,7 @@ std::string shapes_text(std::span<const Tensor> inputs) {
 // Are there keys for which the calls of a run have to be made one by one?
 bool intercepted(const Graph& graph, std::span<const Tensor> inputs) {
   const ThreadState& state = thread_state;
-  uint64_t keys = state.included_keys;
+  uint64_t keys = state.included_keys & kInnerKeys;
   for (const Tensor& t : inputs) keys |= keys_now(impl(t.get()));
   for (const Constant& c : graph.constants())
     if (c.live) keys |= keys_now(impl(c.tensor.get()));
@@ -180,11 +180,13 @@ std::shared_ptr<Plan> Executable::plan_for(std::span<const Tensor> inputs) {
   return made;
 }
 
-std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws) {
+// `updates`: a result may be written over the tensor that it updates.
+std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws,
+                                    bool updates) {
   check_inputs(inputs);
   BP_CHECK(draws.size() == graph_->draws.size(), VALUE, "graph ", graph_->name, ": takes ", graph_->draws.size(),
            " reservations of random numbers, found ", draws.size());
-  if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws);
+  if (sized_by_inputs_) return at_symbols(bind(inputs))->run(inputs, draws, updates);
   if (!plannable_ || intercepted(*graph_, inputs)) {
     log_plan(*graph_, plannable_ ? "runs node by node: a transform, the tape or a plugin's key takes its calls"
                                  : "runs node by node: a size depends on values, or plans are off");
@@ -195,7 +197,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
     log_plan(*graph_, "runs node by node: a stream is being captured, and a step of the plan cannot be");
     return interpret(*graph_, inputs, bind(inputs), draws, functions_);
   }
-  return plan->run(inputs, draws);
+  return plan->run(inputs, draws, updates);
 }
 
 std::vector<Tensor> Executable::run_and_update(std::span<const Tensor> inputs,
@@ -204,7 +206,7 @@ std::vector<Tensor> Executable::run_and_update(std::span<const Tensor> inputs,
   check_inputs(inputs);
   if (sized_by_inputs_) return at_symbols(bind(inputs))->run_and_update(inputs, draws);
   updates_.check(inputs);
-  return updates_.carry_out(inputs, run(inputs_to_keep(*graph_, inputs), draws));
+  return updates_.carry_out(inputs, run(inputs_to_keep(*graph_, inputs), draws, true));
 }
 
 std::vector<uint64_t> Executable::draw_counts(std::span<const Tensor> inputs) const {

@@ -28,7 +28,9 @@ class Executable {
 
   // Throws Error naming the input or the constraint. `draws`: a state for each of the graph's draws, whose counters the
   // caller has reserved.
-  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {}) {
+    return run(inputs, draws, false);
+  }
 
   // The same, with the graph's updates carried out: what is left are the results.
   std::vector<Tensor> run_and_update(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
@@ -50,6 +52,7 @@ class Executable {
 
  private:
   void check_inputs(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws, bool updates);
   std::vector<int64_t> bind(std::span<const Tensor> inputs) const;
   std::shared_ptr<Plan> plan_for(std::span<const Tensor> inputs);
   std::shared_ptr<Executable> at_symbols(std::vector<int64_t> symbols);

@@ -33,9 +33,15 @@ std::string why_called(const Node& node) {
 std::string donors(const PlanData& plan) {
   std::string names;
   for (const Made& made : plan.made)
-    if (made.donor != kNone)
+    if (made.donor != kNone && !made.is_update)
       names += (names.empty() ? "" : ", ") + plan.graph->inputs()[plan.graph->value(made.donor).index].name;
   return names;
+}
+
+// How many of the tensors that the graph updates are written by its steps, and not copied into afterwards.
+std::string updated_in_place(const PlanData& plan) {
+  const auto count = std::ranges::count_if(plan.made, [](const Made& made) { return made.is_update; });
+  return std::to_string(count) + " of " + std::to_string(plan.graph->updates.size());
 }
 
 std::string shortened(std::string text) {
@@ -138,6 +144,7 @@ std::string explain(const PlanData& plan) {
                      "memory between nodes: " + bytes_text(sum.arena) + ", without reuse " + bytes_text(sum.separate) +
                      "\n";
   if (const std::string names = donors(plan); !names.empty()) text += "memory taken of donated inputs: " + names + "\n";
+  if (!graph.updates.empty()) text += "tensors updated without a copy: " + updated_in_place(plan) + "\n";
   if (sum.budget)
     text += "memory budget " + bytes_text(*sum.budget) + (sum.arena <= *sum.budget ? ": kept" : ": not kept") + ", " +
             std::to_string(sum.recomputed) + " nodes run again; without that " + bytes_text(sum.arena_before) + "\n";

@@ -16,9 +16,11 @@ namespace {
 
 using Pass = size_t (*)(Graph&);
 constexpr Pass kPasses[] = {remove_dead_code,
+                            remove_needless_copies,
                             move_products_out_of_scans,
                             add_composed_parts_in_place,
                             decompose_without_kernel,
+                            remove_needless_copies,
                             join_slice_sums,
                             add_parts_in_place,
                             fold_constants,

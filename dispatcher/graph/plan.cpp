@@ -9,136 +9,12 @@
 #include "call/scratch.hpp"
 #include "graph/explain.hpp"
 #include "graph/made_for.hpp"
+#include "graph/workspace.hpp"
 #include "memory/device.hpp"
 #include "memory/epoch.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core::graph {
-
-// What one run writes to: handles of its own over arenas of its own, and arguments that lead to them.
-struct Workspace {
-  explicit Workspace(const PlanData& plan);
-  ~Workspace();
-  void give_back() noexcept;
-  Workspace(const Workspace&) = delete;
-  // Lets the slots of a value show the tensor.
-  void bind(const PlanData& plan, ValueId value, TensorImpl* tensor);
-  // The same for a tensor that may not be row-major, or lie where kernels cannot begin: then for a copy.
-  void bind_any(const PlanData& plan, ValueId value, TensorImpl* tensor);
-  void make_handles(const PlanData& plan);
-  void patch(const PlanData& plan);
-  void forget(const PlanData& plan) noexcept;
-
-  std::vector<bp_value> arguments;
-  std::vector<TensorImpl*> handles;  // by slot; nullptr: none uses it. Their storages are others'
-  std::vector<Tensor> values;        // of this run, and constants
-  std::vector<Tensor> copies;        // of this run
-  std::vector<Tensor> constants;     // row-major ones, of constants that are not
-  std::vector<bp_storage*> arenas;
-  std::vector<bp_storage*> arenas_written;  // in this run
-  std::vector<PlanData::MadeFor> made_for;
-  std::vector<std::vector<bp_tensor*>> lists;
-  std::vector<bp_generator_state> draws;
-};
-
-namespace {
-
-TensorImpl* copy_handle(Device& device, const bp_tensor& t, bp_storage* storage) {
-  TensorImpl* copy = new_handle(device, t.dtype, t.dl.ndim, t.dl.shape);
-  std::copy(t.dl.strides, t.dl.strides + t.dl.ndim, copy->dl.strides);
-  copy->flags = t.flags;
-  copy->storage = storage;
-  copy->dl.data = storage ? storage->data : nullptr;
-  return copy;
-}
-
-TensorImpl* row_major_copy(TensorImpl* t) { return impl(roles::copy(t, 0).detach_handle()); }
-
-}  // namespace
-
-void Workspace::make_handles(const PlanData& plan) {
-  for (const Arena& arena : plan.arenas) arenas.push_back(new_storage(*arena.device, arena.size));
-  handles.assign(plan.slots.size(), nullptr);
-  for (size_t i = 0; i < plan.slots.size(); ++i) {
-    const Slot& slot = plan.slots[i];
-    if (!slot.used) continue;
-    const bp_tensor& t = *slot.handle.get();
-    const uint32_t block = plan.slots[slot.root].block;
-    handles[i] =
-        copy_handle(device_at({t.backend, t.ordinal}), t, block == kNone ? nullptr : arenas[plan.blocks[block].arena]);
-    if (block != kNone) handles[i]->dl.byte_offset = plan.blocks[block].offset + static_cast<uint64_t>(slot.offset);
-  }
-}
-
-void Workspace::patch(const PlanData& plan) {
-  arguments = plan.arguments;
-  for (const PlanData::Patch& p : plan.patches) arguments[p.argument].u.t = handles[p.slot];
-  for (const PlanData::ListPatch& p : plan.list_patches) {
-    bp_value& v = arguments[p.argument];
-    auto& list = lists.emplace_back(v.u.tensors, v.u.tensors + v.count);
-    for (size_t i = 0; i < p.slots.size(); ++i)
-      if (p.slots[i] != kNone) list[i] = handles[p.slots[i]];
-    v.u.tensors = list.data();
-  }
-  draws.resize(plan.draw_patches.size());
-  for (size_t i = 0; i < draws.size(); ++i) arguments[plan.draw_patches[i].argument].u.g = &draws[i];
-}
-
-Workspace::Workspace(const PlanData& plan) : values(plan.graph->values().size()) {
-  const CapturePause pause;  // its constants serve other runs too
-  try {
-    make_handles(plan);
-    patch(plan);
-    for (const Constant& c : plan.graph->constants()) {
-      values[c.value] = c.tensor;
-      if (!c.live) bind_any(plan, c.value, impl(c.tensor));
-    }
-    constants = std::move(copies);
-    copies.clear();
-    for (const bp_storage* arena : arenas) note_made_for(made_for, *arena);
-    for (const Tensor& constant : constants) note_made_for(made_for, *constant.get()->storage);
-  } catch (...) {
-    give_back();  // no destructor will run; the members end by themselves
-    throw;
-  }
-}
-
-Workspace::~Workspace() { give_back(); }
-
-void Workspace::give_back() noexcept {
-  for (TensorImpl* handle : handles) {
-    if (!handle) continue;
-    handle->storage = nullptr;
-    release(handle);
-  }
-  handles.clear();
-  for (bp_storage* arena : arenas) release(arena);
-  arenas.clear();
-}
-
-void Workspace::bind(const PlanData& plan, ValueId value, TensorImpl* tensor) {
-  for (const SlotId slot : plan.bound[value]) {
-    TensorImpl* handle = handles[slot];
-    handle->storage = tensor->storage;
-    handle->dl.data = tensor->dl.data;
-    handle->dl.byte_offset = tensor->dl.byte_offset + static_cast<uint64_t>(plan.slots[slot].offset);
-  }
-}
-
-void Workspace::bind_any(const PlanData& plan, ValueId value, TensorImpl* tensor) {
-  if (plan.bound[value].empty()) return;
-  if (!is_contiguous(*tensor) || (plan.alignment > 64 && tensor->dl.byte_offset % plan.alignment != 0)) [[unlikely]] {
-    copies.push_back(Tensor::adopt(row_major_copy(tensor)));
-    tensor = impl(copies.back().get());
-  }
-  bind(plan, value, tensor);
-}
-
-void Workspace::forget(const PlanData& plan) noexcept {
-  for (const ValueId v : plan.held) values[v] = Tensor();
-  copies.clear();
-  arenas_written.clear();
-}
 
 namespace {
 
@@ -146,14 +22,16 @@ namespace {
 class Run {
  public:
   // `facts`: of the steps, where a profile runs.
-  Run(const PlanData& plan, Workspace& workspace, const std::vector<StepFacts>* facts)
-      : plan_(plan), ws_(workspace), facts_(facts) {}
+  Run(const PlanData& plan, Workspace& workspace, const std::vector<StepFacts>* facts, bool updates)
+      : plan_(plan), ws_(workspace), facts_(facts), updates_(updates) {}
   std::vector<Tensor> outputs(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
 
  private:
   void bind_inputs(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
   void make(const Made& made);
+  void make_for(std::span<const Step> steps);
   bool may_overwrite(const TensorImpl& donor) const;
+  bool may_update(const TensorImpl& target) const;
   bp_status kernel(const Step& step);
   bp_status caught_kernel(const Step& step);
   bp_status noted_kernel(const Step& step);
@@ -166,6 +44,7 @@ class Run {
   const PlanData& plan_;
   Workspace& ws_;
   const std::vector<StepFacts>* const facts_;
+  const bool updates_;
   std::span<const Tensor> inputs_;
   std::span<const bp_generator_state> draws_;
 };
@@ -199,14 +78,20 @@ bool Run::may_overwrite(const TensorImpl& donor) const {
          std::none_of(constants.begin(), constants.end(), [&](const Constant& c) { return same(c.tensor); });
 }
 
+// May steps write over it? They read it where it is, and not a copy (bind_any).
+bool Run::may_update(const TensorImpl& target) const {
+  return updates_ && is_contiguous(target) && !target.storage->read_only &&
+         (plan_.alignment <= 64 || target.dl.byte_offset % plan_.alignment == 0);
+}
+
 // A tensor of its own for what the step is to write; where the caller has donated an input of that form that nobody
-// else holds, over its memory.
+// else holds, or updates this one, over its memory.
 void Run::make(const Made& made) {
   const Slot& slot = plan_.slots[made.slot];
   const bp_tensor& t = *slot.handle.get();
   Tensor& value = ws_.values[slot.value];
   TensorImpl* donor = made.donor == kNone ? nullptr : impl(ws_.values[made.donor].get());
-  if (donor && may_overwrite(*donor)) {
+  if (donor && (made.is_update ? may_update(*donor) : may_overwrite(*donor))) {
     retain(donor->storage);
     donor->storage->version.fetch_add(1, std::memory_order_relaxed);
     value =
@@ -309,10 +194,18 @@ void Run::fail(const Step& step, bp_status status) {
   }
 }
 
+void Run::make_for(std::span<const Step> steps) {
+  for (const Step& step : steps)
+    for (uint32_t i = 0; i < step.n_made; ++i) make(plan_.made[step.first_made + i]);
+}
+
 void Run::all_steps() {
   ScratchScope scratch;
-  for (const Step& step : plan_.steps) {
-    for (uint32_t i = 0; i < step.n_made; ++i) make(plan_.made[step.first_made + i]);
+  for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    // Before a tensor is updated, the rest gets its memory: what fails, fails now.
+    if (s <= plan_.first_update)
+      make_for(std::span(plan_.steps).subspan(s, s == plan_.first_update ? plan_.steps.size() - s : 1));
     if (step.kind != Step::Kind::kCall) [[likely]] {
       if (const bp_status status = facts_ ? noted_kernel(step) : caught_kernel(step)) [[unlikely]]
         fail(step, status);
@@ -379,14 +272,14 @@ void Plan::give_workspace(std::unique_ptr<Workspace> workspace) noexcept {
   delete idle_.exchange(workspace.release(), std::memory_order_acq_rel);
 }
 
-std::vector<Tensor> Plan::run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws) {
+std::vector<Tensor> Plan::run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws, bool updates) {
   CallGuard guard;
   for (Device* device : data_->devices) check_usable(*device);
   std::unique_ptr<Workspace> workspace = take_workspace();
   std::vector<Tensor> results;
   try {
     const auto noted = profile_runs() ? facts() : nullptr;
-    results = Run(*data_, *workspace, noted.get()).outputs(inputs, draws);
+    results = Run(*data_, *workspace, noted.get(), updates).outputs(inputs, draws);
   } catch (...) {
     workspace->forget(*data_);
     give_workspace(std::move(workspace));

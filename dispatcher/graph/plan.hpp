@@ -56,7 +56,8 @@ struct Step {
 // A tensor of a value, made before the step that writes it.
 struct Made {
   SlotId slot;
-  ValueId donor = kNone;  // the input whose memory it may take
+  ValueId donor = kNone;   // the input, or the constant, whose memory it may take
+  bool is_update = false;  // it is the donor's next value, and the donor is updated
 };
 
 // Bytes of one device, at offsets that are known ahead.
@@ -103,6 +104,8 @@ struct PlanData {
   std::vector<DrawPatch> draw_patches;
 
   std::vector<Made> made;
+  // From this step on, no step can fail once it has memory: results may be written over the tensors that they update.
+  uint32_t first_update = UINT32_MAX;
   std::vector<ValueId> dropped;
   std::vector<std::vector<SlotId>> bound;  // per value: the slots that show its tensor
   std::vector<ValueId> held;               // values that have a tensor in a run, constants apart
@@ -152,8 +155,10 @@ class Plan {
   bool fits(std::span<const Tensor> inputs) const;  // their sizes, and devices as they are
   // Can it run now, on the streams that this thread has chosen? Not where a capture would need what is not capturable.
   bool may_run() const;
-  // Inputs as the graph types them. Throws Error with the node.
-  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws);
+  // Inputs as the graph types them. `updates`: the caller carries out the graph's updates next, so that a result may be
+  // written over the tensor that it updates. Throws Error with the node; every input is then as it was.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws,
+                          bool updates = false);
   const PlanData& data() const { return *data_; }
 
  private:

@@ -24,6 +24,9 @@ class Layout {
   template <class Visit>
   void each_slot(const Step& step, Visit visit);
   void find_uses();
+  void find_updates();
+  bool may_fail(const Step& step) const;
+  bool node_may_fail(NodeId node) const;
   void choose_memory();
   void results_of(uint32_t index);
   struct Operand {
@@ -31,7 +34,10 @@ class Layout {
     uint32_t index;  // among the step's arguments
   };
   bool may_take(const Step& step, int32_t out, SlotId result, const Operand& operand) const;
+  bool may_end_in(uint32_t index, int32_t out, SlotId result, const Operand& operand) const;
   SlotId donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const;
+  ValueId updated_by(uint32_t index, int32_t out, SlotId result) const;
+  ValueId donated_value(SlotId donor) const;
   void bind_to(uint32_t block, SlotId shown);
   uint64_t peak_with(uint64_t large) const;
   bool may_be_made(uint32_t block, uint64_t large) const;
@@ -46,6 +52,7 @@ class Layout {
   const std::vector<bool>& visible_;
   const std::vector<bool>& donated_;
   std::vector<uint32_t> last_;                  // step, by root; kNone: never used
+  std::vector<ValueId> target_of_;              // by value: what it is the next value of; kNone: nothing
   std::vector<std::vector<Operand>> operands_;  // by step
   std::vector<Lifetime> lifetimes_;             // by block
   std::vector<Device*> devices_;                // by block
@@ -99,19 +106,79 @@ bool Layout::may_take(const Step& step, int32_t out, SlotId result, const Operan
          is_contiguous(from) && from.nbytes == plan_.slots[slot.root].handle.get()->nbytes;
 }
 
-// The root whose bytes the result takes, or kNone. Every other operand over those bytes must show them alike.
-SlotId Layout::donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const {
+// May the result take the bytes of the operand's root, which no later step reads? Every other operand over those bytes
+// must show them alike.
+bool Layout::may_end_in(uint32_t index, int32_t out, SlotId result, const Operand& operand) const {
   const Step& step = plan_.steps[index];
+  const SlotId root = plan_.slots[operand.slot].root;
+  return last_[root] == index && may_take(step, out, result, operand) &&
+         std::all_of(operands_[index].begin(), operands_[index].end(), [&](const Operand& other) {
+           return plan_.slots[other.slot].root != root || may_take(step, out, result, other);
+         });
+}
+
+// The root whose bytes the result takes, or kNone.
+SlotId Layout::donor_of(uint32_t index, int32_t out, SlotId result, const std::vector<SlotId>& taken) const {
   for (const Operand& operand : operands_[index]) {
     const SlotId root = plan_.slots[operand.slot].root;
-    const bool ends = last_[root] == index && std::find(taken.begin(), taken.end(), root) == taken.end();
-    if (!ends || !may_take(step, out, result, operand)) continue;
-    const bool alike = std::all_of(operands_[index].begin(), operands_[index].end(), [&](const Operand& other) {
-      return plan_.slots[other.slot].root != root || may_take(step, out, result, other);
-    });
-    if (alike) return root;
+    const bool is_taken = std::find(taken.begin(), taken.end(), root) != taken.end();
+    if (!is_taken && may_end_in(index, out, result, operand)) return root;
   }
   return kNone;
+}
+
+// What the result may be written over, being its next value; kNone: nothing.
+ValueId Layout::updated_by(uint32_t index, int32_t out, SlotId result) const {
+  const ValueId target = target_of_[plan_.slots[result].value];
+  if (index < plan_.first_update || target == kNone || visible_[target]) return kNone;
+  for (const Operand& operand : operands_[index])
+    if (plan_.slots[plan_.slots[operand.slot].root].value == target && may_end_in(index, out, result, operand))
+      return target;
+  return kNone;
+}
+
+// The input that the root is, if the caller donated it; else kNone.
+ValueId Layout::donated_value(SlotId donor) const {
+  const ValueId value = donor == kNone ? kNone : plan_.slots[donor].value;
+  if (value == kNone || plan_.graph->value(value).kind != Value::Kind::kInput || visible_[value]) return kNone;
+  const uint32_t input = plan_.graph->value(value).index;
+  return input < donated_.size() && donated_[input] ? value : kNone;
+}
+
+// Data may be refused where integers are operands: indices, divisors. Else elementwise nodes take all data.
+bool Layout::node_may_fail(NodeId id) const {
+  const Graph& graph = *plan_.graph;
+  const Node& node = graph.node(id);
+  bool floats = true;
+  const auto check = [&](ValueId v) {
+    floats = floats && (BP_DTYPE_BIT(graph.value(v).dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX | BP_MASK_BOOL));
+  };
+  Graph::each_value(graph.arguments(node), check);
+  for (uint32_t i = 0; i < node.n_results; ++i) check(node.first_result + i);
+  return !floats;
+}
+
+bool Layout::may_fail(const Step& step) const {
+  if (step.kind == Step::Kind::kRegion)
+    return std::any_of(step.region->nodes().begin(), step.region->nodes().end(),
+                       [&](NodeId node) { return node_may_fail(node); });
+  const Node& node = plan_.graph->node(step.node);
+  return step.kind == Step::Kind::kCall || node.op->fast_path != FastPath::kLikeOperands || node_may_fail(step.node);
+}
+
+// A run that fails must leave the tensors that it would update as they are. So only the last steps write them, after
+// every step that can fail.
+void Layout::find_updates() {
+  const Graph& graph = *plan_.graph;
+  target_of_.assign(graph.values().size(), kNone);
+  if (graph.updates.empty()) return;
+  for (size_t i = 0; i < graph.updates.size(); ++i) {
+    const Value& target = graph.value(graph.updates[i].target);
+    const bool is_read_now = target.kind == Value::Kind::kInput || graph.constants()[target.index].live;
+    if (is_read_now) target_of_[graph.outputs[graph.n_results() + i]] = graph.updates[i].target;
+  }
+  plan_.first_update = static_cast<uint32_t>(plan_.steps.size());
+  while (plan_.first_update > 0 && !may_fail(plan_.steps[plan_.first_update - 1])) --plan_.first_update;
 }
 
 void Layout::results_of(uint32_t index) {
@@ -120,8 +187,10 @@ void Layout::results_of(uint32_t index) {
   for (int32_t i = 0; i < step.n_outs; ++i) {
     const SlotId result = plan_.patches[patch_ - static_cast<size_t>(step.n_outs) + static_cast<size_t>(i)].slot;
     Slot& slot = plan_.slots[result];
-    const SlotId donor = donor_of(index, i, result, taken);
-    if (slot.value != kNone && visible_[slot.value]) {
+    const bool is_visible = slot.value != kNone && visible_[slot.value];
+    const ValueId target = is_visible ? updated_by(index, i, result) : kNone;
+    const SlotId donor = target != kNone ? kNone : donor_of(index, i, result, taken);
+    if (is_visible) {
       slot.bound = true;
       bound_to_[result] = slot.value;
       if (donor != kNone && plan_.slots[donor].block != kNone) {
@@ -129,14 +198,9 @@ void Layout::results_of(uint32_t index) {
         taken.push_back(donor);
         continue;
       }
-      Made made{result};
-      const Slot* from = donor == kNone ? nullptr : &plan_.slots[donor];
-      if (from && from->value != kNone && plan_.graph->value(from->value).kind == Value::Kind::kInput &&
-          !visible_[from->value]) {
-        const uint32_t input = plan_.graph->value(from->value).index;
-        if (input < donated_.size() && donated_[input]) made.donor = from->value;
-        if (made.donor != kNone) taken.push_back(donor);
-      }
+      const ValueId donated = donated_value(donor);
+      const Made made{result, target != kNone ? target : donated, target != kNone};
+      if (donated != kNone) taken.push_back(donor);
       made_[index].push_back(made);
     } else if (donor != kNone && plan_.slots[donor].block != kNone) {
       slot.block = plan_.slots[donor].block;
@@ -289,6 +353,7 @@ void Layout::find_drops() {
 
 void Layout::run() {
   find_uses();
+  find_updates();
   choose_memory();
   place();
   uint64_t chosen = UINT64_MAX, least = peak_with(chosen);

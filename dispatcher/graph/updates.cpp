@@ -38,6 +38,12 @@ void write(const Tensor& target, const Tensor& value, bool recorded) {
   detail::call_in_place(assign, args);
 }
 
+// Was the value written where the target is, by a plan?
+bool is_in_place(const Tensor& target, const Tensor& value) {
+  const TensorImpl *t = impl(target), *v = impl(value);
+  return t->storage && t->storage == v->storage && t->dl.byte_offset == v->dl.byte_offset && !t->wrapper;
+}
+
 // Whose memory it is: its storage, or the tensor of a transform that it is a view of.
 const void* memory_of(const Tensor& tensor) {
   const TensorImpl* t = impl(tensor);
@@ -130,7 +136,8 @@ std::vector<Tensor> Updates::carry_out(std::span<const Tensor> inputs, std::vect
   if (empty()) return outputs;
   const size_t n = graph_.n_results();
   for (size_t i = 0; i < graph_.updates.size(); ++i)
-    write(target(inputs, i), outputs[n + i], graph_.updates[i].recorded);
+    if (!is_in_place(target(inputs, i), outputs[n + i]))
+      write(target(inputs, i), outputs[n + i], graph_.updates[i].recorded);
   outputs.resize(n);
   for (const View& view : views_) outputs[view.result] = taken(graph_, view.chain, target(inputs, view.update));
   return outputs;

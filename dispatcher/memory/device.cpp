@@ -328,6 +328,16 @@ namespace backplane {
 
 using namespace core;
 
+[[noreturn, gnu::cold]] static void fail_device(std::string_view name) {
+  std::string here, known;
+  for (const DeviceInfo& device : devices()) here += (here.empty() ? "" : ", ") + device.name;
+  for (const std::string& backend : plugin_finder.known_backends()) known += (known.empty() ? "" : ", ") + backend;
+  detail::fail(BP_ERROR_VALUE, "device \"", name,
+               "\": no backend of that name. Devices here: ", here.empty() ? "none" : here,
+               "; backends with a plugin: ", known.empty() ? "none" : known,
+               ". Load another one's plugin with load_plugin(path) or put its folder on BACKPLANE_PLUGIN_PATH");
+}
+
 bp_device parse_device(std::string_view name) {
   std::string_view backend = name.substr(0, name.find(':'));
   int32_t ordinal = 0;
@@ -339,13 +349,7 @@ bp_device parse_device(std::string_view name) {
   }
   find_backend(backend) ? settle_registrations() : static_cast<void>(plugin_finder.for_backend(backend));
   BackendRecord* found = find_backend(backend);
-  if (!found) {
-    std::string known;
-    for (const std::string& other : plugin_finder.known_backends()) known += (known.empty() ? "" : ", ") + other;
-    detail::fail(BP_ERROR_VALUE, "device \"", name,
-                 "\": no backend of that name; known: ", known.empty() ? "none" : known,
-                 ". Load its plugin with load_plugin(path) or put its folder on BACKPLANE_PLUGIN_PATH");
-  }
+  if (!found) fail_device(name);
   return id_of(device_at({found->index, ordinal}));
 }
 

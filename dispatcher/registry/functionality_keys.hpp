@@ -19,9 +19,9 @@ using Handle = void (*)(const Call& call, const KeySlot* slot);
 // The same for a call that the fast path would serve if it were not for this one key. False: it declines.
 using HandleFast = bool (*)(const Call& call, const Operands& operands);
 
-// Functionality keys. Bits 0 to 57 are given out to plugins; the rest are this library's layers', all of them here or,
+// Functionality keys. Bits 0 to 56 are given out to plugins; the rest are this library's layers', all of them here or,
 // as tensors carry it, in memory/history.hpp.
-inline constexpr uint32_t kPluginBits = 58;
+inline constexpr uint32_t kPluginBits = 57;
 inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;
 inline constexpr uint64_t kLevelKey = uint64_t{1} << 62;
@@ -32,8 +32,12 @@ inline constexpr uint64_t kCreationKey = uint64_t{1} << 61;
 inline constexpr uint64_t kEveryCallKey = uint64_t{1} << 60;
 // Included while a profile runs. Above all others, and of composites it sees the call, not the parts.
 inline constexpr uint64_t kProfileKey = uint64_t{1} << 59;
+// Included in a block of autocast (backplane/autocast.hpp). Above all transforms, and below a profile.
+inline constexpr uint64_t kAutocastKey = uint64_t{1} << 57;
+// What calls that the core itself makes answer to: formulas, casts, nodes of graphs.
+inline constexpr uint64_t kInnerKeys = ~kAutocastKey;
 
-inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20, kProfileRank = INT64_MAX;
+inline constexpr int64_t kTapeRank = 0, kLevelRank = 1 << 20, kProfileRank = INT64_MAX, kAutocastRank = INT64_MAX - 1;
 
 struct KeyRecord {
   std::string name;

@@ -35,6 +35,10 @@ bool makes_constants(const OpEntry& op) {
 KeySlot layer_slot(const OpEntry& op, const KeyRecord& key) {
   const uint64_t bit = uint64_t{1} << key.bit;
   if (bit == kProfileKey) return {key.handle, nullptr, &key, nullptr};
+  if (bit == kAutocastKey) {
+    if (op.flags & (kAutocastHalf | kAutocastWide)) return {key.handle, nullptr, &key, nullptr};
+    return op.flags & BP_OP_COMPOSITE ? KeySlot{handlers.decomposition, nullptr, &key, nullptr} : KeySlot{};
+  }
   if (bit == kCreationKey && !(op.flags & kCreates)) return {};
   if (bit == kTapeKey && makes_constants(op)) return {};
   if ((op.flags & BP_OP_COMPOSITE) && !((op.flags & kBatchedWhole) && bit == kLevelKey))

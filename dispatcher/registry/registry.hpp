@@ -34,6 +34,11 @@ inline constexpr uint64_t kAddsToFirst = uint64_t{1} << 59;
 // And one with an argument whose cotangent may be zero but for a part of it: it is a view, or a formula adds to zeros.
 inline constexpr uint64_t kPartialGradient = uint64_t{1} << 58;
 
+// And those whose calls a block of autocast casts, to its dtype or to float32.
+// Bit 57 is that of ordered_ops.hpp.
+inline constexpr uint64_t kAutocastHalf = uint64_t{1} << 54;
+inline constexpr uint64_t kAutocastWide = uint64_t{1} << 55;
+
 // How an op is differentiated, in either mode. Computed once, at registration.
 enum class Derivative : uint8_t { kFormulas, kDecompose, kNone };
 

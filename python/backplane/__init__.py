@@ -87,6 +87,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         complex64 as complex64,
         complex128 as complex128,
     )
+    from ._runtime._autocast import autocast as autocast, get_autocast_dtype as get_autocast_dtype, is_autocast_enabled as is_autocast_enabled
     from ._transforms._anomaly import detect_anomaly as detect_anomaly
     from ._transforms._callbacks import pure_callback as pure_callback
     from ._files._checkpoints import CheckpointManager as CheckpointManager
@@ -269,6 +270,7 @@ kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_
 soft_margin_loss
 """.split(), "nn.functional"))  # which reduce, unlike the ops of these names
 _LATER.update({"GradScaler": "optim", "Summary": "_graphs._summary", "debug": "", "detect_anomaly": "_transforms._anomaly", "pure_callback": "_transforms._callbacks", "summary": "_graphs._summary"})
+_LATER.update(dict.fromkeys(("autocast", "get_autocast_dtype", "is_autocast_enabled"), "_runtime._autocast"))
 _LATER.update({"choice": "_api._choices", "segment_softmax": "_api._segments", "shuffle": "_api._choices", "sparse": ""})
 _LATER.update(dict.fromkeys("""
 addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min

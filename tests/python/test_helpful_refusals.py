@@ -1,5 +1,6 @@
 """What newcomers type by mistake, or as NumPy takes it: computed as NumPy does, or refused with the argument's name."""
 
+import dataclasses
 import math
 
 import backplane as bp
@@ -23,6 +24,33 @@ def test_no_tensor_is_refused_by_name(call, value):
     """Never by an attribute that it lacks, which says nothing of the call."""
     with pytest.raises((bp.ArgumentTypeError, TypeError)):
         call(value) if call is not bp.digitize else call(value, [1.0])
+
+
+def test_a_traced_bound_of_a_slice_names_what_to_write():
+    x = bp.arange(5.0)
+    for key in (lambda i: slice(i, i + 2), lambda i: slice(0, i), lambda i: (slice(i, None), None)):
+        for transform in (bp.compile, bp.vmap):
+            with pytest.raises(bp.ArgumentValueError, match=r"x\[i \+ arange\(n\)\].*dynamic_slice"):
+                transform(lambda i, key=key: x[key(i)])(bp.asarray([1, 2]) if transform is bp.vmap else bp.asarray(1))
+    assert x[bp.asarray(1) : bp.asarray(3)].tolist() == [1.0, 2.0]
+    assert bp.compile(lambda x, i: x[i + bp.arange(2)])(x, bp.asarray(2)).tolist() == [2.0, 3.0]
+
+
+def test_an_unregistered_class_names_the_registration():
+    @dataclasses.dataclass
+    class Pair:
+        w: object
+
+    for transform in (bp.grad, bp.vmap):
+        with pytest.raises(bp.ArgumentTypeError, match="tree.register"):
+            transform(lambda pair: pair.w.sum())(Pair(bp.ones(2)))
+    with pytest.raises(bp.ArgumentTypeError, match="floating or complex tensor$"):
+        bp.grad(lambda x: x)("text")
+
+
+def test_an_unknown_device_names_those_that_are_there():
+    with pytest.raises(bp.ArgumentValueError, match="\"gpu\": no backend of that name. Devices here: cpu.*backends with a plugin: "):
+        bp.ones(2, device="gpu")
 
 
 @pytest.mark.parametrize("bins", [[0.0, 1.0, 3.0], (5.0, 1.0, 0.0), [2.5]], ids=str)

@@ -84,8 +84,36 @@ def test_the_dtype_is_the_tensors_numbers_weakly():
     assert bp.asarray([bp.asarray(2**64 - 1, dtype=bp.uint64), 0]).tolist() == [2**64 - 1, 0]
 
 
-def test_what_has_dimensions_or_is_ragged_is_refused():
-    for nested in ([X, X], [[X[0]], X], [X[0], [1.0]], [[1.0], X[0]]):
+ROWS = {
+    "rows": lambda x: [x, x * 2],
+    "two levels": lambda x: [[x, x * 2], [bp.sin(x), x]],
+    "beside numbers": lambda x: [x, [1, 2.5, x[0]]],
+    "numbers first": lambda x: [[1, 2, 3], x],
+    "beside an array": lambda x: [x, np.ones(3)],
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_tensors_with_dimensions_are_stacked(rows):
+    leaf = bp.asarray(X, dtype=bp.float64, copy=True).requires_grad_()
+    made = bp.asarray(rows(leaf))
+
+    def plain(part):
+        return [plain(p) for p in part] if isinstance(part, list) else np.asarray(part.detach() if hasattr(part, "detach") else part)
+
+    np.testing.assert_array_equal(made.detach().numpy(), np.asarray(plain(rows(leaf)), dtype=np.float64))
+    weights = bp.asarray(np.arange(1.0, made.size + 1).reshape(made.shape))
+    found = bp.grad(lambda x: (bp.asarray(rows(x)) * weights).sum())(leaf.detach())
+    step = 1e-6
+    expected = [((bp.asarray(rows(leaf.detach() + e)) - bp.asarray(rows(leaf.detach() - e))) * weights).sum().item() / (2 * step)
+                for e in bp.asarray(np.eye(3) * step)]  # fmt: skip
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+    traced = bp.compile(lambda x: bp.asarray(rows(x)))(leaf.detach())
+    np.testing.assert_array_equal(traced.numpy(), made.detach().numpy())
+
+
+def test_what_is_ragged_is_refused():
+    for nested in ([X, X[:2]], [[X[0]], X], [X[0], [1.0]], [[1.0], X[0]], [X, 1.0], [1.0, X]):
         with pytest.raises(ValueError, match="asarray: found"):
             bp.asarray(nested)
 

@@ -48,11 +48,14 @@ def _mapped(value, change):
 
 
 def rounds_once(function: Function) -> Function:
-    """Half floats among the arguments of the function are cast to float32 before it runs, and its float32 results to their dtype after."""
+    """Half floats among the arguments of the function are cast to float32 before it runs, and its float32 results to
+    their dtype after. In a block of autocast nothing is cast here."""
 
     @wraps(function)
     def rounded(*args, **more):
         if not _has_half(args) and not (more and _has_half(more.values())):
+            return function(*args, **more)
+        if _core.unguarded(_core.autocast_dtype, None) is not None:  # then each op says by its class how it computes
             return function(*args, **more)
         dtype = result_type(*_floating([*args, *more.values()]))
 

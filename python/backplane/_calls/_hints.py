@@ -76,8 +76,7 @@ renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
 euler_gamma: 0.5772156649015329
 remat: checkpoint(function)
 custom_gradient: custom_function(f), then f.defvjp
-autocast: x.to(backplane.bfloat16) where it is wanted
-amp: backplane.GradScaler, and x.to(backplane.bfloat16) where it is wanted
+amp: backplane.autocast and backplane.GradScaler
 backends: devices(), and the packages that devices come in
 accelerator mps xpu cpu: device(name), devices()
 get_default_device: default_device()

@@ -170,13 +170,13 @@ class _StatefulFunction:
         if hasattr(part, "init_state") and hasattr(part, "param_groups"):
             part.init_state()
             if getattr(part, "_own_rates", None) is None:
-                part._own_rates = _core.asarray([float(group["lr"]) for group in part.param_groups], dtype=_core.float64)
+                part._own_rates = _core.asarray(_moving(part), dtype=_core.float64)
             self.optimizers.append(part)
         if not hasattr(part, "__dict__") or callable(part) and not _has_state(part):
             return
         attributes = vars(part)
         seen.add(id(attributes))
-        self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in ("_rates", "_own_rates")], seen)
+        self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in ("_rates", "_own_rates", "_fixed")], seen)
 
     # ---- one call ---------------------------------------------------------------------------------------------------
 
@@ -191,14 +191,27 @@ class _StatefulFunction:
                 container[:] = content
 
     def _set_rates(self):
-        """The groups' learning rates, in the tensors that the compiled function reads."""
+        """The groups' learning rates and momentums, in the tensors that the compiled function reads."""
         for optimizer in self.optimizers:
-            found = [float(group["lr"]) for group in optimizer.param_groups]
-            if len(found) != optimizer._own_rates.size:
+            found = _moving(optimizer)
+            if len(found) != len(optimizer._own_rates):
                 optimizer._own_rates = _core.asarray(found, dtype=_core.float64)
             elif found != optimizer._own_rates.tolist():
                 optimizer._own_rates[...] = _core.asarray(found, dtype=_core.float64)
+            fixed = [_whole_step().fixed_options(optimizer, group) for group in optimizer.param_groups]
+            if fixed != optimizer._fixed:
+                optimizer._fixed = fixed
             optimizer._rates, optimizer._group_count = optimizer._own_rates, len(found)
+
+
+def _whole_step():
+    from ..optim import _whole_step
+
+    return _whole_step
+
+
+def _moving(optimizer):
+    return [list(_whole_step().moving_options(group)) for group in optimizer.param_groups]
 
 
 def _copied(container):

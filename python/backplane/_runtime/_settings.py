@@ -35,7 +35,7 @@ __all__ = [
 
 
 # Setting of bindings/interpreter/context_settings.hpp.
-RECORDING, _DEVICE, _FLOAT, _HOST_FALLBACK, _BATCH_LOOP = range(5)
+RECORDING, _DEVICE, _FLOAT, _HOST_FALLBACK, _BATCH_LOOP, AUTOCAST = range(6)
 
 
 class Setting(int):

@@ -1,4 +1,4 @@
-"""Nested sequences that hold tensors without dimensions among their numbers: one tensor of them, which keeps their history.
+"""Nested sequences that hold tensors among their numbers and rows: one tensor of them, which keeps their history.
 
 `asarray` and assignments call this with a sequence whose shape they have checked.
 """
@@ -14,11 +14,20 @@ def stacked(nested, shape):
     """The elements in the common dtype of tensors and arrays, numbers weakly, on the tensors' device."""
     elements = [nested]
     for _ in shape:
-        elements = [element for part in elements for element in part]
+        elements = [element for part in elements for element in ([part] if isinstance(part, _core.Tensor) else part)]
     device = next(element.device for element in elements if isinstance(element, _core.Tensor))
     elements = [_core.asarray(element, device=device) if _is_array(element) else element for element in elements]
     dtype = result_type(*(_plain(element) for element in elements))
+    if any(isinstance(element, _core.Tensor) and element.ndim for element in elements):
+        return _stacked_rows(nested, shape, dtype, device)
     return op.reshape(op.stack([_element(element, dtype, device) for element in elements]), shape)
+
+
+def _stacked_rows(part, shape, dtype, device):
+    """The same where some of the rows are tensors."""
+    if not shape or isinstance(part, _core.Tensor):
+        return _element(_core.asarray(part, device=device) if _is_array(part) else part, dtype, device)
+    return op.stack([_stacked_rows(row, shape[1:], dtype, device) for row in part])
 
 
 def _is_array(element):

@@ -1,6 +1,6 @@
 """Distributions of gamma variables and of their ratios: Gamma, Chi2, InverseGamma, Beta, Dirichlet, StudentT.
 
-Samples come from Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. They carry no gradients.
+Samples come from Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; their gradients are implicit (_gamma_gradient.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import _gamma_gradient
 from ._distribution import Distribution, is_number, normal, open_uniform, require, tensors
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "InverseGamma", "StudentT"]
@@ -33,6 +34,11 @@ def log_gamma_sample(concentration: Tensor, shape: tuple[int, ...], generator: G
     return log + bp.where(a < 1, bp.log(open_uniform(shape, a, generator)) / a, 0)
 
 
+def log_gamma_rsample(concentration: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+    """The same, with gradients."""
+    return _gamma_gradient.attached(bp.broadcast_to(concentration, shape), log_gamma_sample(concentration, shape, generator))
+
+
 class Gamma(Distribution):
     """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
 
@@ -43,9 +49,11 @@ class Gamma(Distribution):
         require(name, "rate", self.rate, self.rate > 0, "positive numbers")
         super().__init__(self.concentration.shape)
 
-    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        shape = self._shape(sample_shape)
-        return bp.maximum(bp.exp(log_gamma_sample(self.concentration, shape, generator)) / bp.stop_gradient(self.rate), bp.finfo(self.rate.dtype).tiny)
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        z = bp.exp(log_gamma_rsample(self.concentration, self._shape(sample_shape), generator))
+        return bp.maximum(z / self.rate, bp.finfo(self.rate.dtype).tiny)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
@@ -82,8 +90,10 @@ class InverseGamma(Distribution):
         self.concentration, self.rate = self.base_dist.concentration, self.base_dist.rate
         super().__init__(self.base_dist.batch_shape)
 
-    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return 1 / self.base_dist.sample(sample_shape, generator=generator)
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return 1 / self.base_dist.rsample(sample_shape, generator=generator)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
@@ -120,9 +130,11 @@ class Beta(Distribution):
             require("Beta", argument, x, x > 0, "positive numbers")
         super().__init__(self.concentration1.shape)
 
-    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         shape = self._shape(sample_shape)
-        a, b = (log_gamma_sample(x, shape, generator) for x in (self.concentration1, self.concentration0))
+        a, b = (log_gamma_rsample(x, shape, generator) for x in (self.concentration1, self.concentration0))
         return bp.clip(bp.sigmoid(a - b), bp.finfo(a.dtype).tiny, 1 - bp.finfo(a.dtype).eps / 2)
 
     def log_prob(self, value: Any) -> Tensor:
@@ -155,8 +167,10 @@ class Dirichlet(Distribution):
         require("Dirichlet", "concentration", self.concentration, self.concentration > 0, "positive numbers")
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:])
 
-    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return bp.softmax(log_gamma_sample(self.concentration, self._shape(sample_shape), generator), axis=-1)
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return bp.softmax(log_gamma_rsample(self.concentration, self._shape(sample_shape), generator), axis=-1)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.concentration)
@@ -190,11 +204,12 @@ class StudentT(Distribution):
         require("StudentT", "scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.df.shape)
 
-    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        shape = self._shape(sample_shape)
-        df, loc, scale = (bp.stop_gradient(x) for x in (self.df, self.loc, self.scale))
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape, df = self._shape(sample_shape), self.df
         z = normal(shape, df, generator)
-        return loc + scale * z * bp.exp(0.5 * (bp.log(df / 2) - log_gamma_sample(df / 2, shape, generator)))
+        return self.loc + self.scale * z * bp.exp(0.5 * (bp.log(df / 2) - log_gamma_rsample(df / 2, shape, generator)))
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.df)

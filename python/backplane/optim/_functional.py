@@ -45,7 +45,7 @@ class Functional(NamedTuple):
         """(what to add to the parameters, the next state). lr: another learning rate than the one of the constructor."""
         h = self.options
         t = state["step"] + 1
-        numbers = self.rule.numbers(h, h["lr"] if lr is None else lr, t)
+        numbers = self.rule.numbers(h, h["lr"] if lr is None else lr, t, momentum(h))
         leaves, structure = bp.tree.flatten(params)
         gradients = parts(grads, params)
         if _gradient_sync.average is not None:
@@ -75,10 +75,15 @@ def parts(grads, params):
         named = grads if isinstance(grads, dict) else dict(zip(leaf_names(grads), bp.tree.leaves(grads)))
         return [named.get(name) for name in leaf_names(params)]
     leaves, structure = bp.tree.flatten(params)
-    found, own = bp.tree.flatten(grads, is_leaf=lambda x: x is None)
+    found, own = bp.tree.flatten(grads, is_leaf=lambda x: isinstance(x, type(None)))
     if len(found) != len(leaves):
         raise bp.ArgumentValueError(f"update: argument grads: found {own}, expected {structure}, the structure of params")
     return found
+
+
+def momentum(h):
+    """The momentum of a group of options, which is the first of its betas; None: it has none."""
+    return h["betas"][0] if "betas" in h else h.get("momentum")
 
 
 def like(x, p):

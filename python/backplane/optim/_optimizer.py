@@ -12,8 +12,7 @@ from backplane import Tensor
 from .._transforms import _gradient_sync
 from ..nn.modules._module_tree import Base
 from ..nn._parameter import latest
-from . import _optimizer_state
-from ._functional import like
+from . import _optimizer_state, _whole_step
 
 __all__ = ["Optimizer"]
 
@@ -37,7 +36,9 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._group_count = 0  # what a compiled function reads: with the list's length it would guard every option
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
-        self._rates: Tensor | None = None  # the rates of the groups, for a compiled function that may not read them as numbers
+        # The rates and momentums of the groups, and their other options, for a compiled function that may not read them as numbers.
+        self._rates: Tensor | None = None
+        self._fixed: list[Any] = []
         self._step_hooks: dict[str, list[Any]] = {"before": [], "after": []}
         if isinstance(params, Tensor):
             raise bp.ArgumentTypeError(f"{self._name()}: argument params: found a tensor, expected a list of them")
@@ -142,22 +143,12 @@ class Optimizer:
                     self._apply_group(index, group, active, gradients)
 
     def _apply_group(self, index, group, active, gradients):
-        rule = self.rule
-        lr = group["lr"] if self._rates is None else self._rates[index]
-        numbers = {}
-        for clock, t in self._clocks(group, active):
-            numbers[clock] = rule.numbers(group, lr, t)
         for p in active:
-            s = self.state[p]
             g = gradients[p]
             if tuple(g.shape) != tuple(p.shape):
                 raise bp.ShapeError(f"{self._name()}: found a gradient of shape {tuple(g.shape)}, expected {tuple(p.shape)}, that of its parameter")
-            own = {name: like(x, p) for name, x in numbers[s.get("step")].items()}
-            value, after = rule.apply(p, -g if group["maximize"] else g, s, own, group)
-            p[...] = value
-            for name, x in after.items():
-                if x is not None:
-                    s[name][...] = x
+        for clock, params in self._clocks(group if self._rates is None else {**self._fixed[index], "params": group["params"]}, active):
+            _whole_step.step(self, index, group, clock, params, [gradients[p] for p in params])
 
     def _start(self, group, params):
         """The state of parameters that have none yet: of all that begin together, one step."""
@@ -175,11 +166,11 @@ class Optimizer:
                 s[name] = rule.start(name, p.detach(), group)
 
     def _clocks(self, group, active):
-        """(counter of steps, its value after this one) of each counter of the parameters, which is counted up."""
+        """(counter of steps, the parameters that have it) of each counter; None for a rule that counts none."""
         rule = self.rule
         self._start(group, active)
         if not rule.uses_step(group):
-            return [(None, 1)]
+            return [(None, active)]
         chosen = set(active)
         found: dict[Any, Tensor] = {}
         for p in active:
@@ -191,11 +182,12 @@ class Optimizer:
                 for q in active:
                     if self.state[q]["step"] is step:
                         self.state[q]["step"] = mine
-        clocks = []
-        for clock in list({x: x for x in found.values()}.values()):
-            clock += 1
-            clocks.append((clock, clock))
-        return clocks
+        by_clock = [(clock, []) for clock in {x: x for x in found.values()}.values()]
+        for p in active:
+            for clock, params in by_clock:
+                if self.state[p]["step"] is clock:
+                    params.append(p)
+        return by_clock
 
     def _follow_moves(self):
         """Takes the tensors that Module.to put in the place of parameters, and moves the state with them."""

@@ -44,7 +44,7 @@ def pairs(model, gradients):
             named.update({f"{start}.{path}" if start else path: x for path, x in own_tensors(owner)})
         return [(p, named.get(name)) for name, p in model.named_parameters()]
     parameters, structure = bp.tree.flatten(model)
-    found, own = bp.tree.flatten(gradients, is_leaf=lambda x: x is None)
+    found, own = bp.tree.flatten(gradients, is_leaf=lambda x: isinstance(x, type(None)))
     if len(parameters) != len(found):
         raise bp.ArgumentValueError(f"update: argument gradients: found {own}, expected {structure}")
     return list(zip(parameters, found))

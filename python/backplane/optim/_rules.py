@@ -1,9 +1,9 @@
 """How each optimiser computes a parameter's next value: numbers of a whole group first, then elements.
 
 A rule has `slots(h)`, the names of the tensors that it keeps per parameter; `start(name, p, h)`, their first values;
-`numbers(h, lr, t)`, what all parameters of a group share at step t, which counts from 1; `apply(p, g, s, n, h)`, the next
-parameter and the next tensors. lr and t are numbers or float64 tensors without axes; n arrives in the dtype of p. h: the options of
-the group, by PyTorch's names. The formulas are those of PyTorch's documentation, in its order of operations.
+`numbers(h, lr, t, m)`, what all parameters of a group share at step t, which counts from 1; `apply(p, g, s, n, h)`, the next
+parameter and the next tensors. lr, t and m, the momentum or the first of betas, are numbers or float64 tensors without axes; n
+arrives in the dtype of p. h: the options of the group, by PyTorch's names; of momentum it says only whether there is one. The formulas are those of PyTorch's documentation, in its order of operations.
 """
 
 import backplane as bp
@@ -21,7 +21,7 @@ class Rule:
     def start(self, name, p, h):
         return bp.zeros_like(p)
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         return {"lr": lr}
 
     def check(self, p):
@@ -44,18 +44,18 @@ class Sgd(Rule):
     def slots(self, h):
         return ("momentum_buffer",) if h["momentum"] else ()
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         """The first gradient is not dampened."""
         if not self.uses_step(h):
-            return {"lr": lr, "share": 1.0}
+            return {"lr": lr, "share": 1.0, "momentum": m}
         later = (t > 1).astype(t.dtype) if isinstance(t, bp.Tensor) else float(t > 1)
-        return {"lr": lr, "share": 1.0 - h["dampening"] * later}
+        return {"lr": lr, "share": 1.0 - h["dampening"] * later, "momentum": m}
 
     def apply(self, p, g, s, n, h):
         g = decayed(p, g, h)
         if h["momentum"]:
-            buffer = h["momentum"] * s["momentum_buffer"] + n["share"] * g
-            g = g + h["momentum"] * buffer if h["nesterov"] else buffer
+            buffer = n["momentum"] * s["momentum_buffer"] + n["share"] * g
+            g = g + n["momentum"] * buffer if h["nesterov"] else buffer
             s = {"momentum_buffer": buffer}
         return p - n["lr"] * g, s
 
@@ -66,20 +66,20 @@ class Adam(Rule):
     def slots(self, h):
         return ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if h["amsgrad"] else []))
 
-    def numbers(self, h, lr, t):
-        b1, b2 = h["betas"]
-        return {"size": lr / power_gap(b1, t), "root": power_gap(b2, t) ** 0.5, "kept": 1 - lr * h["weight_decay"]}
+    def numbers(self, h, lr, t, m):
+        root = power_gap(h["betas"][1], t) ** 0.5
+        return {"size": lr / power_gap(m, t), "root": root, "kept": 1 - lr * h["weight_decay"], "rest": 1 - m}
 
     def is_decoupled(self, h):
         return self.decoupled or h.get("decoupled_weight_decay", False)
 
     def apply(self, p, g, s, n, h):
-        b1, b2 = h["betas"]
+        b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
         elif h["weight_decay"]:
             p = p * n["kept"]
-        m = towards(s["exp_avg"], g, 1 - b1)
+        m = towards(s["exp_avg"], g, n["rest"])
         v = b2 * s["exp_avg_sq"] + (1 - b2) * (g * g)
         new = {"exp_avg": m, "exp_avg_sq": v}
         if h["amsgrad"]:
@@ -98,20 +98,20 @@ class NAdam(Adam):
     def start(self, name, p, h):
         return bp.ones((), dtype=p.dtype, device=p.device) if name == "mu_product" else bp.zeros_like(p)
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         def mu(step):
-            return h["betas"][0] * (1 - 0.5 * 0.96 ** (step * h["momentum_decay"]))
+            return m * (1 - 0.5 * 0.96 ** (step * h["momentum_decay"]))
 
-        return {"lr": lr, "mu": mu(t), "mu_next": mu(t + 1), "gap": power_gap(h["betas"][1], t), "kept": 1 - lr * h["weight_decay"]}
+        return {"lr": lr, "mu": mu(t), "mu_next": mu(t + 1), "gap": power_gap(h["betas"][1], t), "kept": 1 - lr * h["weight_decay"], "rest": 1 - m}
 
     def apply(self, p, g, s, n, h):
-        b1, b2 = h["betas"]
+        b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
         elif h["weight_decay"]:
             p = p * n["kept"]
         product = s["mu_product"] * n["mu"]
-        m = towards(s["exp_avg"], g, 1 - b1)
+        m = towards(s["exp_avg"], g, n["rest"])
         v = b2 * s["exp_avg_sq"] + (1 - b2) * (g * g)
         spread = bp.sqrt(v / n["gap"]) + h["eps"]
         p = p - (n["lr"] * (1 - n["mu"]) / (1 - product)) * (g / spread)
@@ -123,8 +123,8 @@ class RAdam(Adam):
     def slots(self, h):
         return ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, h, lr, t):
-        b1, b2 = h["betas"]
+    def numbers(self, h, lr, t, m):
+        b2 = h["betas"][1]
         gap, longest = power_gap(b2, t), 2 / (1 - b2) - 1
         length = longest - 2 * t * b2**t / gap
         rectified = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
@@ -134,15 +134,15 @@ class RAdam(Adam):
             plain = bp.where(is_long, 0.0, 1.0)
         else:
             factor, plain = ((rectified * gap) ** 0.5, 0.0) if is_long else (0.0, 1.0)
-        return {"size": lr / power_gap(b1, t), "factor": factor, "plain": plain, "kept": 1 - lr * h["weight_decay"]}
+        return {"size": lr / power_gap(m, t), "factor": factor, "plain": plain, "kept": 1 - lr * h["weight_decay"], "rest": 1 - m}
 
     def apply(self, p, g, s, n, h):
-        b1, b2 = h["betas"]
+        b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
         elif h["weight_decay"]:
             p = p * n["kept"]
-        m = towards(s["exp_avg"], g, 1 - b1)
+        m = towards(s["exp_avg"], g, n["rest"])
         v = b2 * s["exp_avg_sq"] + (1 - b2) * (g * g)
         share = n["factor"] / (bp.sqrt(v) + h["eps"]) + n["plain"]
         return p - n["size"] * m * share, {"exp_avg": m, "exp_avg_sq": v}
@@ -155,7 +155,7 @@ class Adagrad(Rule):
     def start(self, name, p, h):
         return bp.full_like(p, h["initial_accumulator_value"])
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         return {"lr": lr / (1 + (t - 1) * h["lr_decay"])}
 
     def apply(self, p, g, s, n, h):
@@ -180,13 +180,13 @@ class Adamax(Rule):
     def slots(self, h):
         return ("exp_avg", "exp_inf")
 
-    def numbers(self, h, lr, t):
-        return {"size": lr / power_gap(h["betas"][0], t)}
+    def numbers(self, h, lr, t, m):
+        return {"size": lr / power_gap(m, t), "rest": 1 - m}
 
     def apply(self, p, g, s, n, h):
-        b1, b2 = h["betas"]
+        b2 = h["betas"][1]
         g = decayed(p, g, h)
-        m = towards(s["exp_avg"], g, 1 - b1)
+        m = towards(s["exp_avg"], g, n["rest"])
         u = bp.maximum(b2 * s["exp_inf"], bp.abs(g) + h["eps"])
         return p - n["size"] * (m / u), {"exp_avg": m, "exp_inf": u}
 
@@ -194,6 +194,9 @@ class Adamax(Rule):
 class RMSprop(Rule):
     def slots(self, h):
         return ("square_avg", *(["momentum_buffer"] if h["momentum"] else []), *(["grad_avg"] if h["centered"] else []))
+
+    def numbers(self, h, lr, t, m):
+        return {"lr": lr, "momentum": m}
 
     def apply(self, p, g, s, n, h):
         alpha = h["alpha"]
@@ -205,7 +208,7 @@ class RMSprop(Rule):
             square = square - mean * mean
         step = g / (bp.sqrt(square) + h["eps"])
         if h["momentum"]:
-            step = new["momentum_buffer"] = h["momentum"] * s["momentum_buffer"] + step
+            step = new["momentum_buffer"] = n["momentum"] * s["momentum_buffer"] + step
         return p - n["lr"] * step, new
 
 
@@ -220,7 +223,7 @@ class Asgd(Rule):
         first = 1.0 if name == "mu" else lr.astype(p.dtype) if isinstance(lr, bp.Tensor) else float(lr)
         return bp.asarray(first, dtype=p.dtype, device=p.device)
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         late = t - h["t0"]
         mean = 1 / bp.maximum(late, 1.0) if isinstance(t, bp.Tensor) else 1 / max(late, 1.0)
         return {"eta_next": lr / (1 + h["lambd"] * lr * t) ** h["alpha"], "mu_next": mean}
@@ -258,12 +261,12 @@ class Lion(Rule):
     def slots(self, h):
         return ("exp_avg",)
 
-    def numbers(self, h, lr, t):
-        return {"lr": lr, "kept": 1 - lr * h["weight_decay"]}
+    def numbers(self, h, lr, t, m):
+        return {"lr": lr, "kept": 1 - lr * h["weight_decay"], "momentum": m}
 
     def apply(self, p, g, s, n, h):
-        b1, b2 = h["betas"]
-        direction = bp.sign(towards(g, s["exp_avg"], b1))
+        b2 = h["betas"][1]
+        direction = bp.sign(towards(g, s["exp_avg"], n["momentum"]))
         p = p * n["kept"] if h["weight_decay"] else p
         return p - n["lr"] * direction, {"exp_avg": towards(g, s["exp_avg"], b2)}
 
@@ -281,7 +284,7 @@ class Adafactor(Rule):
             shape[-1 if name == "row_var" else -2] = 1
         return bp.zeros(tuple(shape), dtype=p.dtype, device=p.device)
 
-    def numbers(self, h, lr, t):
+    def numbers(self, h, lr, t, m):
         root = 1 / t**0.5
         rho = bp.minimum(root, lr) if isinstance(root, bp.Tensor) else min(lr, root)
         return {"share": t ** h["beta2_decay"], "rho": rho, "kept": 1 - lr * h["weight_decay"]}
@@ -318,12 +321,12 @@ class Muon(Rule):
     def slots(self, h):
         return ("momentum_buffer",)
 
-    def numbers(self, h, lr, t):
-        return {"lr": lr, "kept": 1 - lr * h["weight_decay"]}
+    def numbers(self, h, lr, t, m):
+        return {"lr": lr, "kept": 1 - lr * h["weight_decay"], "momentum": m, "rest": 1 - m}
 
     def apply(self, p, g, s, n, h):
-        buffer = towards(s["momentum_buffer"], g, 1 - h["momentum"])
-        update = _orthogonal(towards(g, buffer, h["momentum"]) if h["nesterov"] else buffer, h).astype(p.dtype)
+        buffer = towards(s["momentum_buffer"], g, n["rest"])
+        update = _orthogonal(towards(g, buffer, n["momentum"]) if h["nesterov"] else buffer, h).astype(p.dtype)
         rows, columns = p.shape
         ratio = max(1, rows / columns) ** 0.5
         if h["adjust_lr_fn"] == "match_rms_adamw":

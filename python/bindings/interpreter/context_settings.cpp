@@ -89,6 +89,15 @@ bp_device device_of_value(int64_t value) noexcept {
   return {static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32), static_cast<int32_t>(value)};
 }
 
+// The dtype's bits, above them the backend counted from 1; 0: any.
+constexpr int kDtypeBits = 16;
+
+Autocast autocast_of_value(int64_t value) noexcept {
+  if (value == kUnset) return {BP_DTYPE_NONE, std::nullopt};
+  const auto backend = static_cast<uint32_t>(value >> kDtypeBits);
+  return {static_cast<bp_dtype>(value & ((1 << kDtypeBits) - 1)), backend ? std::optional(backend - 1) : std::nullopt};
+}
+
 int64_t read_thread(Setting setting) noexcept {
   switch (setting) {
     case Setting::kRecording:
@@ -110,6 +119,8 @@ int64_t read_thread(Setting setting) noexcept {
     }
     case Setting::kFloat:
       return t_float == BP_DTYPE_NONE ? kUnset : t_float;
+    case Setting::kAutocast:
+      return value_of_autocast(autocast());
     case Setting::kCount:
       break;
   }
@@ -132,6 +143,9 @@ void write_thread(Setting setting, int64_t value) noexcept {
       break;
     case Setting::kFloat:
       t_float = value == kUnset ? bp_dtype{BP_DTYPE_NONE} : static_cast<bp_dtype>(value);
+      break;
+    case Setting::kAutocast:
+      set_autocast(autocast_of_value(value));
       break;
     case Setting::kCount:
       break;
@@ -204,6 +218,10 @@ void set_process_float(bp_dtype dtype) noexcept {
 
 int64_t value_of_device(bp_device device) noexcept {
   return static_cast<int64_t>(uint64_t{device.backend} << 32 | static_cast<uint32_t>(device.ordinal));
+}
+
+int64_t value_of_autocast(const Autocast& autocast) noexcept {
+  return (autocast.backend ? int64_t{*autocast.backend} + 1 : 0) << kDtypeBits | autocast.dtype;
 }
 
 void follow_context() noexcept {

@@ -1,4 +1,4 @@
-// Settings that blocks of Python code make: recording, the default device and dtype, fallbacks.
+// Settings that blocks of Python code make: recording, the default device and dtype, fallbacks, autocast.
 //
 // A block's setting belongs to the context (PEP 567) in which it was entered, so tasks with overlapping blocks each see
 // their own, and a new task starts with those of the task that made it. The core knows settings of threads: these
@@ -14,11 +14,12 @@
 
 #include "backplane/abi/base.h"
 #include "backplane/abi/value.h"
+#include "backplane/autocast.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
 
-enum class Setting : uint8_t { kRecording, kDevice, kFloat, kHostFallback, kBatchLoop, kCount };
+enum class Setting : uint8_t { kRecording, kDevice, kFloat, kHostFallback, kBatchLoop, kAutocast, kCount };
 inline constexpr int64_t kUnset = INT64_MIN;
 
 // What may make a call unusual: the settings of contexts that live, and a default dtype of the process's own.
@@ -52,6 +53,7 @@ bool settle_pending() noexcept;
 bool change_setting(Setting setting, int64_t value, bool process) noexcept;
 
 int64_t value_of_device(bp_device device) noexcept;
+int64_t value_of_autocast(const Autocast& autocast) noexcept;
 
 // The classes _core.SettingBlock and _core.AppliedSetting. False with a Python error set.
 bool add_context_settings(PyObject* module);

@@ -14,6 +14,7 @@
 #include "bindings/ops/other_forms.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
+#include "bindings/system/bind_autocast.hpp"
 #include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
 #include "bindings/tensor/asarray.hpp"
@@ -115,6 +116,7 @@ PYBIND11_MODULE(_core_of_main, module) {
   bind_control(module);
   bind_model_file(module);
   bind_system(module);
+  bind_autocast(module);
   bind_streams(module);
   bind_custom_op(module);
   bind_op_facts(module);

@@ -230,7 +230,7 @@ class Planner {
 
   void add_slice(PyObject* item) {
     Py_ssize_t start = 0, stop = 0, step = 0;
-    if (PySlice_Unpack(item, &start, &stop, &step) < 0) throw PythonError{};
+    unpack_slice(item, &start, &stop, &step);
     const auto* slice = reinterpret_cast<PySliceObject*>(item);
     const bool whole = slice->start == Py_None && slice->stop == Py_None && step == 1;
     if (!whole) {
@@ -304,6 +304,16 @@ bool is_selection(const IndexPlan& plan) {
 }
 
 }  // namespace
+
+void unpack_slice(PyObject* slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) {
+  const auto* parts = reinterpret_cast<PySliceObject*>(slice);
+  for (PyObject* part : {parts->start, parts->stop, parts->step})
+    BP_CHECK(!is_tensor(part) || !is_transformed(tensor_of(part)), VALUE,
+             "index: found a slice with a bound that is a tensor without a value yet, as a traced or mapped function "
+             "has them, so that the size of the result is not known. Fix: x[i + arange(n)] takes n elements from i on, "
+             "and dynamic_slice(x, (i,), (n,)) too");
+  if (PySlice_Unpack(slice, start, stop, step) < 0) throw PythonError{};
+}
 
 void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan) {
   const KeyReader reader(tensor, key);

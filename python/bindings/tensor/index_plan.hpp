@@ -57,6 +57,9 @@ struct IndexPlan {
   bool takes_all() const { return !slice_axes.count && !squeezed.count && !inserted.count && order.empty(); }
 };
 
+// PySlice_Unpack. The error for a tensor without a value names the index to write. Throws PythonError and Error.
+void unpack_slice(PyObject* slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step);
+
 void plan_index(const Tensor& tensor, PyObject* key, IndexPlan& plan);
 
 // The view of a plan, in as few calls as its parts need; the plan's arrays are left to the caller.

@@ -89,26 +89,30 @@ bool is_column(bp_tensor* tensor, PyObject* key, int64_t* index) {
 }
 
 // The parts of a slice, where one is None its default. Plain ints, the commonest, are read without Python's general
-// way.
-bool read_slice(PyObject* key, int64_t* start, int64_t* stop, int64_t* step) {
+// way. Throws PythonError and Error.
+void read_slice(PyObject* key, int64_t* start, int64_t* stop, int64_t* step) {
   const auto* slice = reinterpret_cast<PySliceObject*>(key);
   *start = *stop = 0;
   *step = 1;
   if (slice->step == Py_None && (slice->start == Py_None || plain_int(slice->start, start)) &&
       (slice->stop == Py_None || plain_int(slice->stop, stop)))
-    return true;
+    return;
   Py_ssize_t parts[3];
-  if (PySlice_Unpack(key, &parts[0], &parts[1], &parts[2]) < 0) return false;
+  unpack_slice(key, &parts[0], &parts[1], &parts[2]);
   *start = parts[0];
   *stop = parts[1];
   *step = parts[2];
-  return true;
 }
 
 PyObject* slice_first(bp_tensor* tensor, PyObject* key) {
   const OpHandle op = require_op(Slot::Slice);
   int64_t start, stop, stride;
-  if (op == BP_NO_OP || !read_slice(key, &start, &stop, &stride)) return nullptr;
+  if (op == BP_NO_OP) return nullptr;
+  const auto read = [&] {
+    read_slice(key, &start, &stop, &stride);
+    return 0;
+  };
+  if (guarded_index(read) < 0) return nullptr;
   const auto* slice = reinterpret_cast<PySliceObject*>(key);
   const int64_t axis = 0;
   const bp_value first = slice->start == Py_None ? absent() : value(start);

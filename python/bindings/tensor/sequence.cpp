@@ -3,6 +3,7 @@
 #include "bindings/tensor/sequence.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "backplane/device.hpp"
@@ -86,6 +87,10 @@ bool discover_shape(PyObject* object, std::vector<int64_t>& shape) {
     current = PyRef::steal(PySequence_GetItem(current.get(), 0));
     if (!current) return false;
   }
+  if (is_tensor(current.get())) {
+    const bp_tensor* tensor = handle_of(current.get());
+    shape.insert(shape.end(), tensor->dl.shape, tensor->dl.shape + tensor->dl.ndim);
+  }
   return true;
 }
 
@@ -102,14 +107,18 @@ bool raise_ragged(PyObject* object, size_t depth, const std::vector<int64_t>& sh
   return false;
 }
 
-bool read_tensor(PyObject* object, Reading& reading) {
+// A tensor of the shape that the first elements have from this depth on.
+bool read_tensor(PyObject* object, size_t depth, Reading& reading) {
   reading.tensors = true;
-  if (handle_of(object)->dl.ndim == 0) return true;
-  PyRef shape = PyRef::steal(shape_tuple(handle_of(object)->dl.shape, handle_of(object)->dl.ndim));
-  if (shape)
-    raise(BP_ERROR_VALUE,
-          "asarray: found a tensor of shape %R in a sequence, expected tensors without dimensions; use stack or concat",
-          shape.get());
+  const DLTensor& tensor = handle_of(object)->dl;
+  const std::span<const int64_t> found(tensor.shape, static_cast<size_t>(tensor.ndim));
+  const std::span<const int64_t> expected = std::span(reading.shape).subspan(depth);
+  if (std::ranges::equal(found, expected)) return true;
+  PyRef shape = PyRef::steal(shape_tuple(tensor.shape, tensor.ndim));
+  PyRef wanted = PyRef::steal(shape_tuple(expected.data(), static_cast<int32_t>(expected.size())));
+  if (shape && wanted)
+    raise(BP_ERROR_SHAPE, "asarray: found a tensor of shape %R at depth %zu, expected %R, as in the first element",
+          shape.get(), depth, wanted.get());
   return false;
 }
 
@@ -169,7 +178,6 @@ bool read_array(PyObject* array, size_t depth, Reading& reading) {
 }
 
 bool read_element(PyObject* object, Reading& reading) {
-  if (is_tensor(object)) return read_tensor(object, reading);
   bp_value value{};
   double pair[2] = {0, 0};
   const int read = read_number(object, &value, pair);
@@ -203,6 +211,7 @@ bool read_element(PyObject* object, Reading& reading) {
 }
 
 bool read_level(PyObject* object, size_t depth, Reading& reading) {
+  if (is_tensor(object)) return read_tensor(object, depth, reading);
   const bool sequence = is_sequence(object);
   if (sequence != (depth < reading.shape.size())) return raise_ragged(object, depth, reading.shape);
   if (!sequence) return read_element(object, reading);

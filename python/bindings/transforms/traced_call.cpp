@@ -40,17 +40,6 @@ std::string argument_name(const CallInputs& inputs, const InputTrees::Entry& ent
 
 }  // namespace
 
-// Has the function set, and left, what holds for later calls too? Then that is as it was again.
-bool TracedCall::left_settings(bool records) const {
-  const bp_device device = default_device();
-  const bool another_device = device.backend != default_device_.backend || device.ordinal != default_device_.ordinal;
-  const bool another_float = default_float() != default_float_, another_mode = grad_enabled() != records;
-  if (another_device) change_setting(Setting::kDevice, value_of_device(default_device_), true);
-  if (another_float) change_setting(Setting::kFloat, default_float_, true);
-  if (another_mode) set_grad_enabled(records);
-  return another_device || another_float || another_mode;
-}
-
 void note_grad_mode_read() { grad_mode_is_read = true; }
 
 std::string input_name(const CallInputs& inputs, size_t leaf) {
@@ -175,6 +164,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->keep_inputs(inputs);
   traced->default_device_ = default_device();
   traced->default_float_ = default_float();
+  traced->autocast_ = autocast();
   GeneratorNotes notes;
   TraceScope scope(call.name, user_line);
   NumberLog numbers(scope, [&](const std::string& place) { return options.numbers->count(place) > 0; });
@@ -316,20 +306,7 @@ bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const 
 }
 
 int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
-  const bp_device device = default_device();
-  if (device.backend != default_device_.backend || device.ordinal != default_device_.ordinal) {
-    if (why) *why = "default device: found " + device_name(device) + ", had " + device_name(default_device_);
-    return 0;
-  }
-  if (default_float() != default_float_) {
-    if (why)
-      *why = std::string("default dtype: found ") + dtype_name(default_float()) + ", had " + dtype_name(default_float_);
-    return 0;
-  }
-  if (grad_mode_ && *grad_mode_ != grad_enabled()) {
-    if (why) *why = std::string("grad_enabled: found ") + (*grad_mode_ ? "False, had True" : "True, had False");
-    return 0;
-  }
+  if (!same_settings(why)) return 0;
   inputs.numbers.assign(program_.steps.size(), PyRef{});
   inputs.number_tensors.clear();
   const int same = same_arguments(inputs, why);

@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "backplane/autocast.hpp"
 #include "backplane/graph.hpp"
 #include "bindings/guards/recorder.hpp"
 #include "bindings/guards/renewal.hpp"
@@ -132,6 +133,7 @@ class TracedCall {
   bool keep_result(PyObject* returned, const Leaves& entered, const SizeLog* log, const NumberLog* numbers,
                    bool all_are_outputs, const Recorder& recorder, std::vector<Tensor>* results, const char* name);
   bool left_settings(bool records) const;
+  bool same_settings(std::string* why) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log,
@@ -186,6 +188,7 @@ class TracedCall {
   mutable std::vector<int64_t> accepted_;  // dynamic sizes, in order, which the constraints were found to take
   bp_device default_device_{};             // where the function made tensors of no other device
   bp_dtype default_float_ = BP_FLOAT32;    // of which dtype its floats without another were
+  Autocast autocast_;                      // in which it ran
   std::optional<bool> grad_mode_;          // was the tape recording? Where the function asked
 };
 

@@ -50,7 +50,11 @@ int read_leaf(PyObject* leaf, Tensor* tensor) noexcept {
 
 PyObject* raise_leaf(const char* name, const std::string& path, PyObject* leaf, const char* expected) {
   PyRef kind = found_kind(leaf);
-  return kind ? raise(BP_ERROR_TYPE, "%s: %s: found %U, expected %s", name, path.c_str(), kind.get(), expected)
+  // A class of Python's may contain tensors; static types of C do not.
+  const char* fix = PyType_HasFeature(Py_TYPE(leaf), Py_TPFLAGS_HEAPTYPE)
+                        ? ". Fix: register the class with tree.register, which says how it is taken apart"
+                        : "";
+  return kind ? raise(BP_ERROR_TYPE, "%s: %s: found %U, expected %s%s", name, path.c_str(), kind.get(), expected, fix)
               : nullptr;
 }
 
