@@ -143,7 +143,7 @@ std::string why_not_fast(const OpEntry& op, const bp_value* args, const bp_value
   if (outs->flags != 0 && op.fast_path != FastPath::kLikeOperands)
     return "the call gives its output, or does not want it";
   if (op.fast_path == FastPath::kView) return "the result is not a view of a plain tensor";
-  const std::string why = why_no_row(op.plan(), read_any_operands(op, args));
+  std::string why = why_no_row(op.plan(), read_any_operands(op, args));
   if (!why.empty()) return why;
   return outs->flags != 0 ? "the given output differs in form, or overlaps an argument" : "an argument is cast first";
 }

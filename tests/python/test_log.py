@@ -1,4 +1,4 @@
-"""BACKPLANE_LOG: what it reports, that it changes no result, and that nothing is written without it."""
+"""BACKPLANE_LOG: each kind of report, the same results with and without reports, and silence without the variable."""
 
 import os
 import subprocess

@@ -29,7 +29,7 @@ def contract():
 
 
 def complaints(changelog):
-    """What is wrong with the headings of releases, the newest first."""
+    """Breaches of the rule in the headings of releases, the newest first."""
     rows = [tuple(map(int, row)) for row in HEADING.findall(changelog)]
     if len(rows) != len(re.findall(r"^## \d", changelog, re.MULTILINE)):
         yield 'a heading of a release does not have the form "## X.Y.Z (DATE, contract M.N)"'
