@@ -128,11 +128,16 @@ void prepare_outputs(const Call& call, const KernelRow& row, Device& device, bp_
       continue;
     }
     bool dynamic = record.shape_words[static_cast<size_t>(i)] == nullptr && (call.op.flags & BP_OP_DYNAMIC);
-    if (slot.flags & BP_VALUE_NOT_WANTED || (dynamic && !(slot.flags & BP_VALUE_GIVEN))) continue;
+    if (dynamic && !(slot.flags & BP_VALUE_GIVEN)) continue;
     BP_CHECK(!dynamic, NOT_IMPLEMENTED, record.name, ": the shape of result ", i,
              " depends on values, so it cannot be written into a given output");
     const ShapeResult& shape = shapes.of(i);
     bp_dtype dtype = result_dtype(record, call.args, call.n_args, i, compute);
+    if (slot.flags & BP_VALUE_NOT_WANTED) {  // kernels write all their results
+      slot = tensor_value(p.temporaries.keep(new_tensor(device, dtype, shape.ndim, shape.sizes)));
+      slot.flags = BP_VALUE_GIVEN;
+      continue;
+    }
     if (!(slot.flags & BP_VALUE_GIVEN)) {
       slot = tensor_value(new_tensor(device, dtype, shape.ndim, shape.sizes));
       slot.flags = BP_VALUE_GIVEN;
