@@ -110,7 +110,7 @@ except AttributeError as error:
 """
 
 
-ENTRIES = "composed doubled halve handed_on keep largest mixed other_dtype other_shape portion products put_wrong sided step swap turned wave".split()
+ENTRIES = "composed doubled halve handed_on keep largest mixed other_dtype other_shape portion positives positives_padded products put_wrong sided step swap turned wave".split()
 
 
 @pytest.mark.parametrize("file", ["test_entries.so", "gone.so"])

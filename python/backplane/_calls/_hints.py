@@ -18,7 +18,7 @@ scalar_tensor: asarray(value)
 autograd: x.backward(), gradients(outputs, inputs), or the transforms grad, vjp, jvp, jacrev, hessian
 func: the same names in backplane itself: grad, vjp, jvp, vmap, jacrev, jacfwd, hessian
 jit: compile(function)
-numpy jnp: backplane itself, which has NumPy's functions
+jnp: backplane itself, which has NumPy's functions
 lax: cond, while_loop, scan, map and the functions of backplane itself
 seed: manual_seed(seed)
 random_sample ranf: rand(*shape)

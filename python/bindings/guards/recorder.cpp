@@ -20,6 +20,8 @@ namespace backplane::python {
 namespace {
 
 thread_local constinit Recorder* current = nullptr;
+// Of all threads, guarded by the interpreter lock. It outlives collections while the interpreter ends.
+auto& running = *new std::vector<Recorder*>;
 
 // Sizes, or numbers that change: what code of this package does with them is looked at too.
 bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
@@ -88,14 +90,13 @@ Recorder::Recorder(const char* transform, const TraceScope& scope, bool alone)
   if (is_blind_) return;
   capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (!capsule_) return;
+  watch_collections();
   if (outer_recorder_)
     before_ = young_objects();
   else
     age_objects();
   had_collector_ = PyGC_Disable() != 0;
-  static PyMethodDef on_collection = {"on_collection", before_collection, METH_VARARGS, nullptr};
-  collection_callback_ = PyRef::steal(PyCFunction_New(&on_collection, capsule_.get()));
-  change_callbacks("append");
+  running.push_back(this);
   outer_ = thread->c_tracefunc;
   outer_object_ = PyRef::borrow(thread->c_traceobj);
   current = this;
@@ -118,7 +119,7 @@ Recorder::~Recorder() {
 void Recorder::stop() {
   if (!is_running_) return;
   is_running_ = false;
-  change_callbacks("remove");
+  std::erase(running, this);
   current = outer_recorder_;
   --g_tracks_tensors;
   if (PyThreadState_Get()->c_tracefunc == on_event)
@@ -128,25 +129,27 @@ void Recorder::stop() {
 }
 
 // The function or another thread collects garbage, which moves the young objects on.
-PyObject* Recorder::before_collection(PyObject* self, PyObject* args) {
+PyObject* Recorder::before_collection(PyObject*, PyObject* args) {
   const char* phase = nullptr;
   PyObject* facts = nullptr;
   if (!PyArg_ParseTuple(args, "sO", &phase, &facts)) return nullptr;
-  if (std::string_view(phase) == "start")
-    static_cast<Recorder*>(PyCapsule_GetPointer(self, nullptr))->moved_on_.merge(young_objects());
+  if (!running.empty() && std::string_view(phase) == "start") {
+    const Objects young = young_objects();
+    for (Recorder* recorder : running) recorder->moved_on_.insert(young.begin(), young.end());
+  }
   return Py_NewRef(Py_None);
 }
 
-// Keeps a Python error: that of the function, where its trace ends with one.
-void Recorder::change_callbacks(const char* method) {
-  PyObject *type = nullptr, *value = nullptr, *trail = nullptr;
-  PyErr_Fetch(&type, &value, &trail);
+// Once, and for ever: gc.callbacks is a list of the program, which it may read, copy and restore.
+void Recorder::watch_collections() {
+  static PyMethodDef definition = {"before_collection", before_collection, METH_VARARGS, nullptr};
+  static bool watches = false;
+  if (std::exchange(watches, true)) return;
   const PyRef gc = imported_module("gc");
   const PyRef callbacks = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "callbacks") : nullptr);
-  if (callbacks && collection_callback_)
-    PyRef::steal(PyObject_CallMethod(callbacks.get(), method, "O", collection_callback_.get()));
-  PyErr_Clear();
-  PyErr_Restore(type, value, trail);
+  const PyRef callback = PyRef::steal(PyCFunction_New(&definition, nullptr));
+  if (callbacks && callback && PyList_Check(callbacks.get())) PyList_Append(callbacks.get(), callback.get());
+  forget_error();
 }
 
 bool Recorder::is_made_now(PyObject* object) {

@@ -101,7 +101,7 @@ class Recorder {
   void note_text(PyObject* object, const Reads::Storing& at);
   void note_identity(PyObject* a, PyObject* b, const Reads::Storing& at);
   static PyObject* before_collection(PyObject* self, PyObject* args);
-  void change_callbacks(const char* method);
+  static void watch_collections();
   Objects made_objects() const;
   bool is_made_now(PyObject* object);
   bool has_imported() const;
@@ -117,7 +117,6 @@ class Recorder {
   std::vector<Guards::Distinct> distinct_;
   Objects before_, made_, handed_;
   Objects moved_on_;  // made by the run, and seen by a collection meanwhile; some of them live no more
-  PyRef collection_callback_;
   bool has_paused_ = false;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
   PyRef keywords_;  // names of the call that comes next, where an instruction of its own gives them
