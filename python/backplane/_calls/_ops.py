@@ -126,9 +126,9 @@ class _Namespace:
         return None
 
     def __dir__(self):
+        unopened = [split(full_name) for full_name, _ in _of_manifests(("found",))]  # first: another thread may open their plugin now
         rows = ((*split(full_name), inplace, aliases) for full_name, inplace, _, aliases in _core.ops())
         words = [(word, inplace) for space, name, inplace, aliases in rows if space == self._name for word in (name, *aliases)]
-        unopened = (split(full_name) for full_name, _ in _of_manifests(("found",)))
         words += [(name, False) for space, name in unopened if space == self._name]
         return sorted({word for word, _ in words} | {f"{word}_" for word, inplace in words if inplace})
 
@@ -156,7 +156,8 @@ class _Ops:
         return namespace
 
     def __dir__(self):
-        return sorted({split(row[0])[0] for row in (*_core.ops(), *_of_manifests(("found",)))})
+        unopened = _of_manifests(("found",))  # first: another thread may open their plugin now
+        return sorted({split(row[0])[0] for row in (*unopened, *_core.ops())})
 
     def __repr__(self):
         return f"<ops of {', '.join(dir(self))}>"
