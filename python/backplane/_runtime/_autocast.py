@@ -35,6 +35,7 @@ class autocast(_core.SettingBlock):
     """
 
     __slots__ = ("_given",)
+    _given: tuple[Any, ...]
 
     def __new__(
         cls, device_type: Device | DType | str | None = None, dtype: DType | str | None = None, enabled: bool = True,
@@ -48,7 +49,8 @@ class autocast(_core.SettingBlock):
         if dtype is None:
             dtype = _default_dtype(device)
         value = _core.autocast_value(dtype, device)
-        made = super().__new__(cls, AUTOCAST, value if enabled else _core.autocast_value(None, device))
+        make: Any = super().__new__
+        made: autocast = make(cls, AUTOCAST, value if enabled else _core.autocast_value(None, device))
         made._given = (device_type, dtype if device is device_type else None, enabled, cache_enabled)
         return made
 

@@ -74,6 +74,7 @@ PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
   return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
+// Python: Op.__call__(self, *args: Any, **kwargs: Any) -> Any
 // Python: Op(full_name: str, name: str, inplace: bool = False)
 // The package makes one per record at import.
 PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
