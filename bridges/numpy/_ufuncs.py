@@ -24,6 +24,9 @@ _FOLDS: "dict[str, tuple[Any, str | None, str | None]]" = {
     "bp::bitwise_and": (-1, None, None),
     "bp::bitwise_or": (0, None, None),
     "bp::bitwise_xor": (0, None, None),
+    "bp::hypot": (0, None, None),
+    "bp::gcd": (0, None, None),
+    "bp::logaddexp": (float("-inf"), None, None),
 }
 _made: "dict[Any, np.ufunc]" = {}
 

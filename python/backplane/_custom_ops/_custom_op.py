@@ -7,6 +7,7 @@ anew under the same handle, so what is missing stands in the record too, as a re
 import inspect
 
 from .. import _core
+from .._runtime._autocast import uncast
 from . import _op_signature, _op_rules
 from .._calls import _ops
 
@@ -111,7 +112,7 @@ class Definition:
             "shapes": self._shapes(),
             "formulas": self._formulas(),
             "kernels": [
-                (backend, function, mask, *_place(function)) for backend, (function, mask) in self.kernels.items()
+                (backend, uncast(function), mask, *_place(function)) for backend, (function, mask) in self.kernels.items()
             ],
             "shape_function": self.rules.get("shape"),
             "spec_type": _op_rules.TensorSpec,

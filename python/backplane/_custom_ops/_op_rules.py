@@ -7,6 +7,7 @@ import re
 
 from .. import _core
 from .._calls import _ops
+from .._runtime._autocast import uncast
 from ..types import TensorSpec
 
 # What the record hands to a rule's function: Read::Kind of bindings/ops/custom_op.hpp.
@@ -18,7 +19,7 @@ class Rule:
 
     def __init__(self, function, targets, reads, call):
         code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-        self.targets, self.reads, self.call = targets, reads, call
+        self.targets, self.reads, self.call = targets, reads, uncast(call)
         self.line = code.co_firstlineno if code else 0
         self.text = f"{function.__name__} of {code.co_filename}:{self.line}" if code else str(function)
 

@@ -8,7 +8,7 @@ function gives different values are separated first: one of them gets a copy, an
 import contextvars as _contextvars  # loaded now: a module that is imported during a trace makes it one for that call alone
 import gc as _gc
 
-from .. import _core
+from .. import _core, tree
 from .._tensors import _repr
 from .._transforms._grad import no_grad
 from .._calls._ops import ops
@@ -64,7 +64,11 @@ class _StatefulFunction:
 
     def _traced(self, *args, **kwargs):
         result = self.fun(*args, **kwargs)
-        for container, key, tensor, now in _core.unguarded(self._replaced):
+        replaced = _core.unguarded(self._replaced)
+        if replaced:
+            own = {id(container) for container, _ in self.contents}
+            result = _core.unguarded(_apart, result, [now for *_, now in replaced], (args, kwargs), own)
+        for container, key, tensor, now in replaced:
             tensor[...] = now
             container[key] = tensor
         return result
@@ -202,6 +206,24 @@ class _StatefulFunction:
             if fixed != optimizer._fixed:
                 optimizer._fixed = fixed
             optimizer._rates, optimizer._group_count = optimizer._own_rates, len(found)
+
+
+def _apart(result, new, arguments, own):
+    """The result with copies of what may lie in memory of the state that is about to be written: old tensors of it, and views of them.
+
+    own: the containers of the state by their ids, which stay as they are where they are returned.
+    """
+    kept = {id(x) for x in (*new, *tree.leaves(arguments))}
+    copies = {}
+
+    def apart(x):
+        if not isinstance(x, _core.Tensor) or id(x) in kept:
+            return x
+        if id(x) not in copies:
+            copies[id(x)] = x, ops.bp.copy(x)  # x is held, so that no other gets its id
+        return copies[id(x)][1]
+
+    return tree.map(apart, result, is_leaf=lambda x: not isinstance(x, (tuple, list, dict)) or id(x) in own)
 
 
 def _whole_step():

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["autocast", "get_autocast_dtype", "is_autocast_enabled"]
 
 
+OFF = _core.autocast_value(None, None)
+
+
 class autocast(_core.SettingBlock):
     """Mixed precision for a block or a function: `with autocast("cpu"): ...`, `@autocast("cuda", dtype=bp.float16)`.
 
@@ -59,6 +62,23 @@ class autocast(_core.SettingBlock):
 
         given = self._given
         return in_block(lambda: type(self)(*given), function)
+
+
+def under(value: int, function: Function) -> Function:
+    """function, called under a setting of autocast: `value` of _core.autocast_now() or autocast_value()."""
+
+    def call(*args: Any) -> Any:
+        if _core.autocast_now() == value:
+            return function(*args)
+        with _core.SettingBlock(AUTOCAST, value):
+            return function(*args)
+
+    return call
+
+
+def uncast(function: Function) -> Function:
+    """function, whose calls run as they are, also in a block of autocast: a rule of an op has the dtypes that it states."""
+    return under(OFF, function)
 
 
 def _default_dtype(device):

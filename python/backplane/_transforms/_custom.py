@@ -7,6 +7,7 @@ become the user's containers, with the leaves that are no tensors, which stay as
 from __future__ import annotations
 
 from .. import _core, tree
+from .._runtime._autocast import uncast, under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class _Call:
 
     def __init__(self, name, fun, inputs):
         self.name = name
-        self.fun = fun
+        self.fun = under(_core.autocast_now(), fun) if fun else None  # also where the backward pass runs it again
         self.inputs = _Template(inputs)
         self.output = None
 
@@ -234,7 +235,7 @@ class _CustomCall(_Call):
         custom = self.custom
         rules = (
             custom.fwd and self.forward,
-            custom.bwd and self.backward,
+            custom.bwd and uncast(self.backward),
             custom.jvp and self.jvp,
             custom.vmap and self.batch,
         )

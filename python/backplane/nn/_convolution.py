@@ -23,6 +23,8 @@ def _finished(function, y, bias, unbatched):
     if bias is not None:
         if tuple(bias.shape) != (y.shape[1],):
             raise bp.ShapeError(f"{function}: argument bias: found shape {tuple(bias.shape)}, expected ({y.shape[1]},)")
+        if bias.dtype is not y.dtype and bp.get_autocast_dtype(y.device) is not None:
+            bias = bias.astype(y.dtype)
         y = bp.add(y, bp.reshape(bias, [-1] + [1] * (y.ndim - 2)))
     return bp.squeeze(y, [0]) if unbatched else y
 

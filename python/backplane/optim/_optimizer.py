@@ -156,6 +156,8 @@ class Optimizer:
         for p in params:
             s = self.state.get(p)
             if s:
+                if rule.uses_step(group) and "step" not in s:  # an option that needs it is new: the first step is over
+                    s["step"] = bp.ones((), dtype=bp.float64)
                 continue
             if s is None:  # assigned: a trace does not see the dict that defaultdict adds by itself
                 s = self.state[p] = {}
@@ -175,13 +177,12 @@ class Optimizer:
         found: dict[Any, Tensor] = {}
         for p in active:
             found[self.state[p]["step"]] = self.state[p]["step"]
-        for p in group["params"]:  # a counter that others share, who have no gradient now, stays theirs
-            step = self.state[p].get("step") if p in self.state else None
-            if p not in chosen and step in found:
-                found[step] = mine = bp.copy(step)
-                for q in active:
-                    if self.state[q]["step"] is step:
-                        self.state[q]["step"] = mine
+        frozen = [self.state[p].get("step") for p in group["params"] if p not in chosen and p in self.state]
+        for step in list({x: x for x in frozen if x in found}.values()):  # others share it, who have no gradient now: it stays theirs
+            found[step] = mine = bp.copy(step)
+            for q in active:
+                if self.state[q]["step"] is step:
+                    self.state[q]["step"] = mine
         by_clock = [(clock, []) for clock in {x: x for x in found.values()}.values()]
         for p in active:
             for clock, params in by_clock:

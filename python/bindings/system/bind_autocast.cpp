@@ -44,6 +44,10 @@ py::object autocast_dtype(const py::object& device) {
 
 void bind_autocast(py::module_& module) {
   module.def("autocast_value", &autocast_value);
+  module.def("autocast_now", [] {
+    use_context_settings();
+    return value_of_autocast(autocast());
+  });
   module.def("autocast_dtype", &autocast_dtype);
 }
 

@@ -283,3 +283,12 @@ def test_names_are_the_registry_s():
     with pytest.raises(AttributeError, match="pass out="):
         bn.add_
     assert operator.attrgetter("bp.add")(bn) is bn.add
+
+
+def test_identities_are_numpys():
+    for name in dir(np):
+        theirs = getattr(np, name)
+        ours = getattr(bn, name, None) if isinstance(theirs, np.ufunc) and theirs.nin == 2 else None
+        if isinstance(ours, np.ufunc) and name != "logaddexp2":
+            assert ours.identity == theirs.identity, name
+    assert bn.hypot.reduce([-3.0]) == 3.0

@@ -275,3 +275,65 @@ def test_a_state_of_another_optimiser_is_refused(saved, other):
     with pytest.raises(bp.ArgumentValueError, match="load_state_dict: argument state_dict: found"):
         target.load_state_dict(optimizer.state_dict())
     assert target.state_dict() == before
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "Adagrad", "RMSprop", "NAdam"])
+def test_parameters_without_a_gradient_keep_their_count(kind):
+    """Two parameters of four are frozen for some steps: each is as if it alone were trained."""
+
+    def trained_alone(steps):
+        p = bp.ones(2).requires_grad_()
+        optimizer = getattr(optim, kind)([p], lr=0.1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+        return p.detach().numpy()
+
+    parameters = [bp.ones(2).requires_grad_() for _ in range(4)]
+    optimizer = getattr(optim, kind)(parameters, lr=0.1)
+    for used in (parameters, parameters[2:], parameters[2:], parameters):
+        optimizer.zero_grad()
+        sum((p * p).sum() for p in used).backward()
+        optimizer.step()
+    for p, steps in zip(parameters, (2, 2, 4, 4)):
+        np.testing.assert_allclose(p.detach().numpy(), trained_alone(steps), rtol=1e-6)
+
+
+def test_dampening_may_begin_between_steps():
+    p = bp.ones(1).requires_grad_()
+    optimizer = optim.SGD([p], lr=0.1, momentum=0.5)
+    found = []
+    for dampening in (0.0, 0.5, 0.5):
+        optimizer.param_groups[0]["dampening"] = dampening
+        optimizer.zero_grad()
+        (p * 3).sum().backward()
+        optimizer.step()
+        found.append(p.item())
+    np.testing.assert_allclose(found, [0.7, 0.4, 0.1], rtol=1e-6)
+
+
+def test_an_old_tensor_that_is_returned_keeps_its_values():
+    state = {"w": bp.zeros(2)}
+
+    def f(x):
+        before = state["w"]
+        state["w"] = before + 1
+        return before, before[:1], state["w"], before, x
+
+    compiled = bp.compile(f, state=[state])
+    for i in range(3):
+        x = bp.ones(2)
+        results = compiled(x)
+        assert [y.tolist() for y in results] == [[i, i], [i], [i + 1, i + 1], [i, i], [1, 1]]
+        assert results[0] is results[3] and results[4] is x and state["w"].tolist() == [i + 1, i + 1]
+
+
+def test_a_container_of_the_state_is_returned_as_it_is():
+    state = {"w": bp.zeros(2)}
+
+    def f():
+        state["w"] = state["w"] + 1
+        return state
+
+    assert bp.compile(f, state=[state])() is state

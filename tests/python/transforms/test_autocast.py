@@ -266,3 +266,67 @@ def test_float16_with_a_scaler():
     scaler.step(optimizer)
     scaler.update()
     assert w.item() == before and scaler.get_scale() == 2.0**15
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_checkpoint_runs_again_as_it_ran_first(inside):
+    x, w = made(4, 4), made(4, 4)
+
+    def gradient(checkpoint):
+        own = bp.copy(w).requires_grad_()
+        f = bp.checkpoint(lambda w: bp.tanh(x @ w) @ w) if checkpoint else lambda w: bp.tanh(x @ w) @ w
+        with bp.autocast("cpu"):
+            loss = f(own).astype(bp.float32).sum()
+            if inside:
+                loss.backward()
+        if not inside:
+            loss.backward()
+        return own.grad.numpy()
+
+    np.testing.assert_array_equal(gradient(True), gradient(False))
+
+
+def test_rules_of_own_ops_are_not_cast():
+    @bp.custom_op("autocast_rules::product", shape="matmul(x, y)")
+    def product(x: bp.Tensor, y: bp.Tensor) -> bp.Tensor:
+        return x @ y
+
+    @product.register_vjp
+    def rule(g, x, y):
+        return g @ y.T, x.T @ g
+
+    x, y = made(3, 4), made(4, 2)
+    plain = bp.grad(lambda x: product(x, y).sum())(x).numpy()
+    with bp.autocast("cpu"):
+        assert product(x, y).dtype == bp.float32
+        np.testing.assert_array_equal(bp.grad(lambda x: product(x, y).sum())(x).numpy(), plain)
+
+
+def test_the_backward_rule_of_a_custom_function_is_not_cast():
+    @bp.custom_function
+    def product(x, y):
+        return x @ y
+
+    product.defvjp(lambda x, y: (x @ y, (x, y)), lambda kept, g: (g.astype(bp.float32) @ kept[1].T, kept[0].T @ g.astype(bp.float32)))
+    x, y = made(3, 4), made(4, 2)
+    with bp.autocast("cpu"):
+        assert bp.grad(lambda x: product(x, y).astype(bp.float32).sum())(x).dtype == bp.float32
+
+
+@pytest.mark.parametrize("layer", [lambda: bp.nn.Conv1d(3, 4, 2), lambda: bp.nn.Conv2d(3, 4, 2), lambda: bp.nn.ConvTranspose1d(3, 4, 2)])
+def test_convolutions_with_a_bias_give_half_floats(layer):
+    layer = layer()
+    with bp.autocast("cpu"):
+        assert layer(bp.ones((2, 3, *[5] * (layer.weight.ndim - 2)))).dtype == bp.bfloat16
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_recurrent_layers_run_in_half_floats(kind, dtype):
+    layer = getattr(bp.nn, kind)(3, 4)
+    x = made(5, 2, 3).astype(dtype)
+    expected = layer(x.astype(bp.float32))[0].detach().numpy()
+    with bp.autocast("cpu"):
+        y = layer(x)[0]
+    assert y.dtype == bp.bfloat16
+    np.testing.assert_allclose(y.astype(bp.float32).detach().numpy(), expected, atol=0.05)

@@ -132,12 +132,21 @@ class RNNBase(Module):
         return given
 
     def _run(self, x, states, lengths):
+        half = bp.get_autocast_dtype(x.device) if x.dtype is not bp.float64 else None
+        if half is None:
+            return self._layers(x, states, lengths, lambda parameter: parameter)
+        with bp.autocast(enabled=False):  # all of it in one dtype, in which the state is carried from step to step
+            states = tuple(state.astype(half) for state in states)
+            return self._layers(x.astype(half), states, lengths, lambda parameter: None if parameter is None else parameter.astype(half))
+
+    def _layers(self, x, states, lengths, given):
+        """given: of a parameter, as it is computed with."""
         last = []
         for layer in range(self.num_layers):
             outputs = []
             for direction, suffix in enumerate(self._suffixes()):
                 index = layer * len(self._suffixes()) + direction
-                y, end = self._pass(x, tuple(state[index] for state in states), f"l{layer}{suffix}", lengths, direction == 1)
+                y, end = self._pass(x, tuple(state[index] for state in states), f"l{layer}{suffix}", lengths, direction == 1, given)
                 outputs.append(y)
                 last.append(end)
             x = outputs[0] if len(outputs) == 1 else bp.concat(outputs, axis=-1)
@@ -145,11 +154,12 @@ class RNNBase(Module):
                 x = dropout(x, self.dropout, True)
         return x, tuple(bp.stack(list(parts)) for parts in zip(*last))
 
-    def _pass(self, x, state, place, lengths, reverse):
+    def _pass(self, x, state, place, lengths, reverse, given):
         """One layer in one direction: (length, n, features), and the last state. Beyond its length, a sequence keeps its state."""
-        w_hh, b_hh = getattr(self, f"weight_hh_{place}"), getattr(self, f"bias_hh_{place}", None)
-        w_hr, step = getattr(self, f"weight_hr_{place}", None), _STEPS[self.mode]
-        gates = F.linear(x, getattr(self, f"weight_ih_{place}"), getattr(self, f"bias_ih_{place}", None))
+        w_ih, w_hh, w_hr = (given(getattr(self, f"weight_{part}_{place}", None)) for part in ("ih", "hh", "hr"))
+        b_ih, b_hh = (given(getattr(self, f"bias_{part}_{place}", None)) for part in ("ih", "hh"))
+        step = _STEPS[self.mode]
+        gates = F.linear(x, w_ih, b_ih)
         steps = (gates,) if lengths is None else (gates, bp.arange(x.shape[0], device=x.device))
 
         def body(state, now):
