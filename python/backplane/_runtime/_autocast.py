@@ -67,11 +67,11 @@ class autocast(_core.SettingBlock):
 def under(value: int, function: Function) -> Function:
     """function, called under a setting of autocast: `value` of _core.autocast_now() or autocast_value()."""
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         if _core.autocast_now() == value:
-            return function(*args)
+            return function(*args, **kwargs)
         with _core.SettingBlock(AUTOCAST, value):
-            return function(*args)
+            return function(*args, **kwargs)
 
     return call
 
