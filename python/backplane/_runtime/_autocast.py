@@ -7,6 +7,7 @@ from ._settings import AUTOCAST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .._core import Device, DType, Function
@@ -64,7 +65,7 @@ class autocast(_core.SettingBlock):
         return in_block(lambda: type(self)(*given), function)
 
 
-def under(value: int, function: Function) -> Function:
+def under(value: int, function: Callable[..., Any]) -> Callable[..., Any]:
     """function, called under a setting of autocast: `value` of _core.autocast_now() or autocast_value()."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -76,7 +77,7 @@ def under(value: int, function: Function) -> Function:
     return call
 
 
-def uncast(function: Function) -> Function:
+def uncast(function: Callable[..., Any]) -> Callable[..., Any]:
     """function, whose calls run as they are, also in a block of autocast: a rule of an op has the dtypes that it states."""
     return under(OFF, function)
 
