@@ -210,6 +210,7 @@ class Reads {
   std::vector<PyRef> held_;                            // objects that sets of addresses speak of
   std::unordered_map<PyObject*, PyRef> class_stores_;  // names stored on any class
   Effects effects_;
+  std::vector<Effects::Effect> dropped_;  // held: Closing::made has addresses of what they hold
   std::function<std::vector<MemorySpan>()> changed_memory_;
   const Storing* now_ = nullptr;
   bool has_decimals_ = false;

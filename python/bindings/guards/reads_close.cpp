@@ -259,8 +259,9 @@ bool Reads::close_effects(const Closing& closing) {
     drops.push_back(!effect.arguments || is_overwritten(effect) || left_no_trace(effect) ||
                     is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get()));
   }
-  size_t at = 0;
-  std::erase_if(effects, [&](const Effects::Effect&) { return drops[at++]; });
+  std::vector<Effects::Effect> kept;
+  for (size_t i = 0; i < effects.size(); ++i) (drops[i] ? dropped_ : kept).push_back(std::move(effects[i]));
+  effects = std::move(kept);
   for (Effects::Effect& effect : effects) {
     PyObject* arguments = effect.arguments.get();
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
