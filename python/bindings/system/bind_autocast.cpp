@@ -43,14 +43,11 @@ py::object autocast_dtype(const py::object& device) {
 }  // namespace
 
 void bind_autocast(py::module_& module) {
-  // Python: autocast_value(dtype: Any, device: Any) -> int
   module.def("autocast_value", &autocast_value);
-  // Python: autocast_now() -> int
   module.def("autocast_now", [] {
     use_context_settings();
     return value_of_autocast(autocast());
   });
-  // Python: autocast_dtype(device: Any) -> DType | None
   module.def("autocast_dtype", &autocast_dtype);
 }
 
