@@ -6,6 +6,8 @@ import backplane as bp
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("without_collector_callbacks")
+
 X = bp.ones((3, 4))
 CALLS = {
     "index": lambda v: X[v], "index in a list": lambda v: X[[0, v]], "index in a tuple": lambda v: X[0, v], "value of an index": lambda v: bp.ones(3).__setitem__(0, v),
@@ -61,8 +63,6 @@ def test_what_is_no_exception_comes_out(kind, call):
         run_on(CALLS[call], value)
     except Boom:
         return
-    if raised and (kind, call) == ("__dlpack__ property", "take"):
-        pytest.xfail("it comes out alone, and was lost in two long runs of all tests; the reason is not found yet")
     assert not raised
 
 

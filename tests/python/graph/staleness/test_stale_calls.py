@@ -7,15 +7,7 @@ import types
 import pytest
 from staleness_kinds import GUARDED, X, kind
 
-
-@pytest.fixture(autouse=True)
-def without_callbacks_of_other_tests():
-    """Functions that hypothesis has the collector call would count as code of the traced function."""
-    others = [callback for callback in gc.callbacks if isinstance(callback, types.FunctionType)]
-    for callback in others:
-        gc.callbacks.remove(callback)
-    yield
-    gc.callbacks.extend(others)
+pytestmark = pytest.mark.usefixtures("without_collector_callbacks")
 
 
 class Plain:
