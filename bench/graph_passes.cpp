@@ -13,13 +13,13 @@
 
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
-#include "graph/executable.hpp"
-#include "graph/optimize.hpp"
-#include "graph/parse.hpp"
-#include "graph/plan_build.hpp"
-#include "graph/print.hpp"
+#include "graph/passes/optimize.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/plans/plan_build.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core::graph {
 namespace {

@@ -4,8 +4,8 @@
 // device's. A device without streams has nothing that runs late.
 #include <utility>
 
+#include "laws/table.hpp"
 #include "subject.hpp"
-#include "table.hpp"
 
 namespace backplane::conformance {
 

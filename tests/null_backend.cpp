@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "host_backend.hpp"
-#include "memory/stream.hpp"
+#include "memory/devices/stream.hpp"
 #include "record/host_table.hpp"
 #include "registry/registry.hpp"
 

@@ -1,4 +1,4 @@
-// SYMBOL_rewrites.hpp: the rules of graphs as tables, for dispatcher/graph/rewrite.cpp.
+// SYMBOL_rewrites.hpp: the rules of graphs as tables, for dispatcher/graph/passes/rewrite.cpp.
 #include <map>
 
 #include "emit/emit.hpp"
@@ -73,7 +73,7 @@ void emit_rewrites(const EmitContext& context, OutputSet& out) {
   RewriteWriter writer;
   for (const CompiledRewrite& rule : context.registry.rewrites) writer.add(rule);
   out.add(context.symbol + "_rewrites.hpp", file_banner("// ", "The rules of graphs.", context, "") +
-                                                "#pragma once\n\n#include \"graph/rewrite_rules.hpp\"\n\n" +
+                                                "#pragma once\n\n#include \"graph/passes/rewrite_rules.hpp\"\n\n" +
                                                 "namespace backplane::core::graph {\n\n" + writer.text() +
                                                 "\n}  // namespace backplane::core::graph\n");
 }

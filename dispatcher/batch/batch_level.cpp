@@ -3,11 +3,11 @@
 #include "batch/batch_loop.hpp"
 #include "batch/batch_random.hpp"
 #include "batch/batch_stated.hpp"
-#include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/decomposition.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "levels/inplace.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/owned_value.hpp"
 
 namespace backplane::core {

@@ -5,8 +5,8 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
-#include "call/run_formula.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 
 namespace backplane::core {
 

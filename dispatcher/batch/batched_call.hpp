@@ -7,7 +7,7 @@
 
 #include "batch/batch_level.hpp"
 #include "call/dispatch.hpp"
-#include "call/temporaries.hpp"
+#include "call/formulas/temporaries.hpp"
 #include "record/builtins.hpp"
 #include "record/mapped_value.hpp"
 #include "record/shape_rules.hpp"

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/shape_words.hpp"
 

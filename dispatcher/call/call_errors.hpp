@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

@@ -2,7 +2,7 @@
 
 #include "call/dispatch.hpp"
 #include "call/reuse.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 namespace {

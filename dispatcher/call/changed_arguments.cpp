@@ -5,10 +5,10 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/changed_arguments.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "call/operand_checks.hpp"
-#include "call/role_calls.hpp"
-#include "memory/history.hpp"
-#include "memory/shared_bytes.hpp"
+#include "memory/tensors/history.hpp"
+#include "memory/tensors/shared_bytes.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "call/operands.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/process/thread_state.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

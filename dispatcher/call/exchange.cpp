@@ -6,14 +6,14 @@
 #include <memory>
 #include <optional>
 
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/devices/held_work.hpp"
+#include "memory/devices/stream.hpp"
 #include "memory/foreign_memory.hpp"
-#include "memory/held_work.hpp"
-#include "memory/overlap.hpp"
+#include "memory/process/epoch.hpp"
 #include "memory/storage.hpp"
-#include "memory/stream.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/tensors/overlap.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane {

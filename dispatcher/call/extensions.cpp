@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "memory/thread_state.hpp"
+#include "memory/process/thread_state.hpp"
 #include "registry/plan.hpp"
 
 namespace backplane::core {

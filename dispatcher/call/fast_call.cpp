@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "memory/overlap.hpp"
+#include "memory/tensors/overlap.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "record/resolved_args.hpp"

@@ -10,7 +10,7 @@
 #include "call/call_errors.hpp"
 #include "call/dispatch.hpp"
 #include "call/operands.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 

@@ -6,9 +6,9 @@
 
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "call/warn_once.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/mapped_value.hpp"
 
 namespace backplane::core {

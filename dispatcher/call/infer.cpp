@@ -3,7 +3,7 @@
 
 #include "call/call_errors.hpp"
 #include "call/dispatch.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 

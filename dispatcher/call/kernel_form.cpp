@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "call/role_calls.hpp"
-#include "memory/device.hpp"
-#include "memory/realign.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/tensors/realign.hpp"
 #include "record/number_range.hpp"
 #include "record/shape_rules.hpp"
 

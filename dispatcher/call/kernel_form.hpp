@@ -3,8 +3,8 @@
 #pragma once
 
 #include "call/dispatch.hpp"
-#include "call/temporaries.hpp"
-#include "memory/loop.hpp"
+#include "call/formulas/temporaries.hpp"
+#include "memory/tensors/loop.hpp"
 
 namespace backplane::core {
 

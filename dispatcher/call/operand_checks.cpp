@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "call/run_formula.hpp"
-#include "memory/device.hpp"
-#include "memory/expand.hpp"
-#include "memory/overlap.hpp"
+#include "call/formulas/run_formula.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/tensors/expand.hpp"
+#include "memory/tensors/overlap.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane::core {

@@ -1,7 +1,7 @@
 // The one scan of a call's arguments: their keys, and what the fast path needs to know of them.
 #pragma once
 
-#include "memory/history.hpp"
+#include "memory/tensors/history.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

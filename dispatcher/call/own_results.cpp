@@ -6,7 +6,7 @@
 
 #include "call/dispatch.hpp"
 #include "call/operand_checks.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_words.hpp"
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "backplane/placement.hpp"
-#include "memory/lock.hpp"
+#include "memory/process/lock.hpp"
 #include "registry/held_fast_rows.hpp"
 
 namespace backplane::core {

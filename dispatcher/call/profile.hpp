@@ -5,8 +5,8 @@
 #include <string>
 
 #include "backplane/abi/base.h"
-#include "memory/device.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/thread_state.hpp"
 #include "registry/functionality_keys.hpp"
 
 namespace backplane::core {

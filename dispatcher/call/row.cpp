@@ -6,10 +6,10 @@
 #include <string>
 
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
-#include "memory/expand.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/tensors/expand.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/number_range.hpp"
 #include "record/resolved_args.hpp"

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "call/formulas/temporaries.hpp"
 #include "call/result_shapes.hpp"
-#include "call/temporaries.hpp"
 
 namespace backplane::core {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "memory/allocate.hpp"
-#include "memory/capture.hpp"
-#include "memory/epoch.hpp"
-#include "memory/stream.hpp"
+#include "memory/devices/capture.hpp"
+#include "memory/devices/stream.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 

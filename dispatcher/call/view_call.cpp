@@ -4,10 +4,10 @@
 #include "call/view_call.hpp"
 
 #include "call/fast_call.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "call/operand_checks.hpp"
-#include "call/role_calls.hpp"
 #include "call/view_record.hpp"
-#include "memory/new_tensor.hpp"
+#include "memory/tensors/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "memory/overlap.hpp"
+#include "memory/tensors/overlap.hpp"
 #include "record/plain_value.hpp"
 
 namespace backplane::core {

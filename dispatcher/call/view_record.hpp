@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "memory/history.hpp"
+#include "memory/tensors/history.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

@@ -8,7 +8,7 @@
 
 #include "checked/guarded_call.hpp"
 #include "checked/retired_blocks.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/host_table.hpp"
 #include "registry/plan.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "checked/piece_writes.hpp"
 #include "memory/allocate.hpp"
-#include "memory/epoch.hpp"
 #include "memory/granules.hpp"
+#include "memory/process/epoch.hpp"
 #include "memory/storage.hpp"
 #include "record/host_table.hpp"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "checked/retired_blocks.hpp"
-#include "memory/device.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 
 namespace backplane::core {
 

@@ -3,9 +3,9 @@
 
 #include <mutex>
 
-#include "memory/epoch.hpp"
 #include "memory/fork.hpp"
-#include "memory/lock.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/lock.hpp"
 
 namespace backplane::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::core {
 

@@ -4,11 +4,11 @@
 // through one slice, and returns what it carries on and one slice of each further result. A backward pass keeps what
 // was carried into each step, and computes the rest of the step again.
 #include "backplane/transforms.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "control/structured.hpp"
 #include "functions/graph_rules.hpp"
-#include "memory/device.hpp"
-#include "memory/interrupt.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/interrupt.hpp"
 
 namespace backplane::core {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
-#include "call/role_calls.hpp"
-#include "memory/device.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "memory/devices/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 #include "tape/engine.hpp"

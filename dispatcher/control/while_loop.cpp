@@ -1,8 +1,8 @@
 // while_loop: a body, as long as a condition holds of what it carries.
 #include "backplane/transforms.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "control/structured.hpp"
-#include "memory/interrupt.hpp"
+#include "memory/process/interrupt.hpp"
 
 namespace backplane::core {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "functions/closed_function.hpp"
 #include "functions/graph_levels.hpp"
 #include "record/dtype_rules.hpp"

@@ -1,7 +1,7 @@
 #include "functions/graph_node.hpp"
 
 #include "levels/inplace.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
 #include "tape/engine.hpp"

@@ -7,7 +7,7 @@
 
 #include "backplane/transforms.hpp"
 #include "functions/graph_call.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/process/thread_state.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/engine.hpp"
 

@@ -1,7 +1,7 @@
 #include "functions/recomputed_call.hpp"
 
-#include "call/decomposition.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/decomposition.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "functions/closed_function.hpp"
 #include "functions/graph_node.hpp"
 #include "levels/kernel_below.hpp"

@@ -1,9 +1,9 @@
 #include "grad/grad_level.hpp"
 
-#include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
+#include "call/formulas/decomposition.hpp"
 #include "levels/inplace.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/captures.hpp"
 #include "tape/engine.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/decompose.hpp"
+#include "graph/passes/decompose.hpp"
 #include "memory/memory.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/flop_counts.hpp"

@@ -7,7 +7,7 @@
 
 #include "backplane/device.hpp"
 #include "backplane/plugin/dtype.hpp"
-#include "graph/lexer.hpp"
+#include "graph/text/lexer.hpp"
 
 namespace backplane::core::graph {
 namespace {

@@ -1,6 +1,6 @@
 #include "graph/extract.hpp"
 
-#include "graph/dead_code.hpp"
+#include "graph/passes/dead_code.hpp"
 
 namespace backplane::core::graph {
 namespace {

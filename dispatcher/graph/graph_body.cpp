@@ -2,7 +2,7 @@
 
 #include "backplane/transforms.hpp"
 #include "graph/ruled_graph.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "tape/node.hpp"
 
 namespace backplane::core::graph {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "functions/closed_function.hpp"
-#include "graph/executable.hpp"
-#include "graph/moved_outputs.hpp"
+#include "graph/passes/moved_outputs.hpp"
+#include "graph/plans/executable.hpp"
 
 namespace backplane::core::graph {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "call/dispatch.hpp"
-#include "call/run_formula.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/sizes.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/owned_value.hpp"
 
 namespace backplane::core::graph {

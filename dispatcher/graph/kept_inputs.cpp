@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backplane/autograd.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "tape/node.hpp"
 
 namespace backplane::core::graph {

@@ -2,13 +2,13 @@
 #include "backplane/graph.hpp"
 
 #include "graph/compare_traces.hpp"
-#include "graph/draws.hpp"
-#include "graph/executable.hpp"
+#include "graph/files/model_file.hpp"
 #include "graph/graph_body.hpp"
-#include "graph/model_file.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
-#include "memory/epoch.hpp"
+#include "graph/plans/draws.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backplane/graph_function.hpp"
-#include "graph/executable.hpp"
+#include "graph/plans/executable.hpp"
 
 namespace backplane::core::graph {
 

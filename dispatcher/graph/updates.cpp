@@ -5,8 +5,8 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/operand.hpp"
-#include "call/role_calls.hpp"
-#include "memory/shared_bytes.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "memory/tensors/shared_bytes.hpp"
 #include "registry/tagged_op.hpp"
 #include "tape/node.hpp"
 

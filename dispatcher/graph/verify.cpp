@@ -4,11 +4,11 @@
 #include <string>
 
 #include "backplane/device.hpp"
-#include "graph/print.hpp"
 #include "graph/sizes.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify_functions.hpp"
-#include "memory/epoch.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core::graph {

@@ -2,8 +2,8 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
-#include "graph/print.hpp"
-#include "memory/device.hpp"
+#include "graph/text/print.hpp"
+#include "memory/devices/device.hpp"
 #include "record/owned_value.hpp"
 #include "record/shape_rules.hpp"
 

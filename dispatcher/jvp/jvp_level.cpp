@@ -2,13 +2,13 @@
 
 #include <deque>
 
-#include "call/decomposition.hpp"
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/decomposition.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "call/row.hpp"
-#include "call/run_formula.hpp"
 #include "levels/inplace.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
 #include "tape/engine.hpp"

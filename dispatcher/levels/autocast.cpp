@@ -2,8 +2,8 @@
 #include "backplane/autocast.hpp"
 
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
-#include "memory/history.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "memory/tensors/history.hpp"
 #include "record/mapped_value.hpp"
 #include "registry/ordered_ops.hpp"
 

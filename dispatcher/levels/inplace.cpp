@@ -9,8 +9,8 @@
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
-#include "call/run_formula.hpp"
+#include "call/formulas/role_calls.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "call/view_record.hpp"
 #include "record/dtype_rules.hpp"
 

@@ -7,7 +7,7 @@
 #include "backplane/transforms.hpp"
 #include "call/view_record.hpp"
 #include "levels/inplace.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/shape_rules.hpp"
 
 namespace backplane::core {

@@ -15,7 +15,7 @@
 
 #include "backplane/graph_function.hpp"
 #include "call/dispatch.hpp"
-#include "memory/history.hpp"
+#include "memory/tensors/history.hpp"
 
 namespace backplane::core {
 

@@ -10,7 +10,7 @@
 #include "loader/records.hpp"
 #include "loader/search_path.hpp"
 #include "loader/trust.hpp"
-#include "memory/plugin_finder.hpp"
+#include "memory/process/plugin_finder.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::loader {

@@ -1,5 +1,5 @@
 // Plugins known by their manifests, and opening them when something of theirs is first needed
-// (memory/plugin_finder.hpp).
+// (memory/process/plugin_finder.hpp).
 //
 // Searched are the folders of search_path.hpp, in its order; then what add_plugin_path adds. Of two plugins of one name
 // the first found counts. What the user has disabled takes no name, and is loaded by its path alone. Any thread may

@@ -12,7 +12,7 @@
 #include "loader/elf_symbols.hpp"
 #include "loader/host_traits.hpp"
 #include "loader/trust.hpp"
-#include "memory/foreign_call.hpp"
+#include "memory/process/foreign_call.hpp"
 #include "record/foreign_struct.hpp"
 
 namespace backplane::loader {

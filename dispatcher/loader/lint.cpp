@@ -11,7 +11,7 @@
 #include "loader/load.hpp"
 #include "loader/manifest.hpp"
 #include "loader/records.hpp"
-#include "memory/plugin_finder.hpp"
+#include "memory/process/plugin_finder.hpp"
 #include "registry/row_targets.hpp"
 
 namespace backplane {

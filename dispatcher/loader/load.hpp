@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "memory/plugin_record.hpp"
+#include "memory/process/plugin_record.hpp"
 
 namespace backplane::loader {
 

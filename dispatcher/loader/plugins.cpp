@@ -8,9 +8,9 @@
 #include "loader/discovery.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
-#include "memory/epoch.hpp"
-#include "memory/plugin_finder.hpp"
-#include "memory/plugin_record.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/plugin_finder.hpp"
+#include "memory/process/plugin_record.hpp"
 #include "registry/row_targets.hpp"
 
 namespace backplane {

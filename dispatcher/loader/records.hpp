@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/lock.hpp"
-#include "memory/plugin_record.hpp"
+#include "memory/process/lock.hpp"
+#include "memory/process/plugin_record.hpp"
 
 namespace backplane::loader {
 

@@ -5,7 +5,7 @@
 #include "backplane/log.hpp"
 #include "call/call_errors.hpp"
 #include "call/fast_call.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "backplane/error.hpp"
-#include "memory/epoch.hpp"
+#include "memory/devices/stream.hpp"
 #include "memory/fork.hpp"
 #include "memory/memory.hpp"
-#include "memory/stream.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 namespace {

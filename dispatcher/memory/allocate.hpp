@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::core {
 

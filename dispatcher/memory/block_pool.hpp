@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "memory/storage_uses.hpp"
+#include "memory/devices/storage_uses.hpp"
 
 namespace backplane::core {
 

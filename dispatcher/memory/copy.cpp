@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "backplane/error.hpp"
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/devices/loss.hpp"
+#include "memory/devices/wait.hpp"
 #include "memory/granules.hpp"
-#include "memory/loss.hpp"
 #include "memory/pinned.hpp"
-#include "memory/wait.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 namespace {

@@ -3,7 +3,7 @@
 // Each call is ordered with the work on the storages that it names. Throws Error; also for memory of before a reset.
 #pragma once
 
-#include "memory/stream.hpp"
+#include "memory/devices/stream.hpp"
 
 namespace backplane::core {
 

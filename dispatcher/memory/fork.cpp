@@ -4,10 +4,10 @@
 
 #include <pthread.h>
 
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
-#include "memory/lock.hpp"
-#include "memory/parallel.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/lock.hpp"
+#include "memory/process/parallel.hpp"
 
 namespace backplane::core {
 

@@ -4,7 +4,7 @@
 // Blocks have whole granules, so that a widened copy stays within its own. Any thread may call; throws Error.
 #pragma once
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "memory/storage.hpp"
 
 namespace backplane::core {

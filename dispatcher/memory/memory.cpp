@@ -6,10 +6,10 @@
 
 #include "backplane/device.hpp"
 #include "memory/allocate.hpp"
-#include "memory/epoch.hpp"
+#include "memory/devices/stream.hpp"
 #include "memory/memory_kinds.hpp"
 #include "memory/pinned.hpp"
-#include "memory/stream.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 namespace {

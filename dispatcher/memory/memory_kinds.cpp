@@ -4,9 +4,9 @@
 #include <map>
 
 #include "backplane/memory_kinds.hpp"
-#include "memory/epoch.hpp"
-#include "memory/new_tensor.hpp"
-#include "memory/stream.hpp"
+#include "memory/devices/stream.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/tensors/new_tensor.hpp"
 #include "record/dtype_rules.hpp"
 
 namespace backplane {

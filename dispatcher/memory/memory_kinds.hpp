@@ -1,7 +1,7 @@
 // Blocks of a kind of memory that the program names: outside of the pool, and given back when their work has ended.
 #pragma once
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::core {
 

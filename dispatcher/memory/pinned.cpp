@@ -5,9 +5,9 @@
 
 #include "backplane/device.hpp"
 #include "backplane/error.hpp"
-#include "memory/epoch.hpp"
-#include "memory/plugin_finder.hpp"
-#include "memory/stream.hpp"
+#include "memory/devices/stream.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/plugin_finder.hpp"
 
 namespace backplane::core {
 namespace {

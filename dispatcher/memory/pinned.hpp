@@ -4,7 +4,7 @@
 // the backend's plugin. Its end may come on any thread, also on a backend's own, and calls nothing of the backend.
 #pragma once
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::core {
 

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "memory/allocate.hpp"
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
-#include "memory/plugin_record.hpp"
-#include "memory/pool.hpp"
-#include "memory/stream.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/devices/stream.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/plugin_record.hpp"
+#include "memory/process/pool.hpp"
 
 namespace backplane::core {
 

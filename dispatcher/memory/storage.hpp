@@ -8,11 +8,11 @@
 #include <cstdint>
 
 #include "backplane/abi/value.h"
-#include "memory/storage_uses.hpp"
+#include "memory/devices/storage_uses.hpp"
 
 namespace backplane::core {
 
-struct Device;  // memory/device.hpp
+struct Device;  // memory/devices/device.hpp
 
 inline constexpr uint64_t kSmallBytes = 64;  // data of this size live inside the storage, where memory is the host's
 

@@ -4,9 +4,9 @@
 
 #include "backplane/error.hpp"
 #include "memory/copy.hpp"
-#include "memory/epoch.hpp"
 #include "memory/granules.hpp"
 #include "memory/pinned.hpp"
+#include "memory/process/epoch.hpp"
 
 namespace backplane::core {
 namespace {

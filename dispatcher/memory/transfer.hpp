@@ -1,7 +1,7 @@
 // Bytes from a storage of one device to a storage of another.
 #pragma once
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::core {
 

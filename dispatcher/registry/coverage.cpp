@@ -1,6 +1,6 @@
 // What the registry holds for an op on each backend, and for batching, as tables for tools.
 #include "backplane/op.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane {

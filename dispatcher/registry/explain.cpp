@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "backplane/abi/signature.h"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "registry/registry.hpp"
 

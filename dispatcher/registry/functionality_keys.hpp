@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "backplane/abi/plugin.h"
-#include "memory/plugin_record.hpp"
+#include "memory/process/plugin_record.hpp"
 
 namespace backplane::core {
 
@@ -20,7 +20,7 @@ using Handle = void (*)(const Call& call, const KeySlot* slot);
 using HandleFast = bool (*)(const Call& call, const Operands& operands);
 
 // Functionality keys. Bits 0 to 56 are given out to plugins; the rest are this library's layers', all of them here or,
-// as tensors carry it, in memory/history.hpp.
+// as tensors carry it, in memory/tensors/history.hpp.
 inline constexpr uint32_t kPluginBits = 57;
 inline constexpr uint64_t kPluginKeys = (uint64_t{1} << kPluginBits) - 1;
 inline constexpr uint64_t kTapeKey = uint64_t{1} << 63;

@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "memory/plugin_record.hpp"
+#include "memory/process/plugin_record.hpp"
 #include "registry/fast_row.hpp"
 #include "registry/functionality_keys.hpp"
 
 namespace backplane::core {
 
-struct Device;   // memory/device.hpp
+struct Device;   // memory/devices/device.hpp
 struct OpEntry;  // registry.hpp
 
 struct KernelRow {

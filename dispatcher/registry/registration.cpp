@@ -2,8 +2,8 @@
 // backplane/registration.hpp.
 #include "backplane/registration.hpp"
 
-#include "memory/epoch.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/thread_state.hpp"
 #include "registry/registry_state.hpp"
 #include "registry/withdrawal.hpp"
 

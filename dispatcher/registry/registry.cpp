@@ -2,7 +2,7 @@
 #include "registry/registry.hpp"
 
 #include "backplane/op.hpp"
-#include "memory/plugin_finder.hpp"
+#include "memory/process/plugin_finder.hpp"
 #include "registry/op_link.hpp"
 #include "registry/ordered_ops.hpp"
 #include "registry/registry_state.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/evaluator.hpp"
 #include "registry/batch_rule.hpp"
 #include "registry/plan.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "memory/lock.hpp"
+#include "memory/process/lock.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

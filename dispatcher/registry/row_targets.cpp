@@ -3,7 +3,7 @@
 #include <map>
 #include <string_view>
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "registry/registry_state.hpp"
 
 namespace backplane::core {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/plugin_record.hpp"
+#include "memory/process/plugin_record.hpp"
 
 namespace backplane::core {
 

@@ -2,7 +2,7 @@
 #include "backplane/autograd.hpp"
 
 #include "levels/level.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/engine.hpp"
 #include "tape/node.hpp"

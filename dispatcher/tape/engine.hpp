@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "memory/lock.hpp"
+#include "memory/process/lock.hpp"
 #include "tape/node.hpp"
 
 namespace backplane::core {

@@ -6,7 +6,7 @@
 // at most kSlots of them, and gives them back when it ends. Sanitizer builds hold none (pool.hpp).
 #pragma once
 
-#include "memory/pool.hpp"
+#include "memory/process/pool.hpp"
 #include "tape/node.hpp"
 
 namespace backplane::core {

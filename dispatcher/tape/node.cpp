@@ -8,7 +8,7 @@
 #include "call/dispatch.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
-#include "memory/pool.hpp"
+#include "memory/process/pool.hpp"
 #include "tape/leaf_refs.hpp"
 #include "tape/record.hpp"
 

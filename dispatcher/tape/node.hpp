@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backplane/autograd.hpp"
-#include "memory/history.hpp"
+#include "memory/tensors/history.hpp"
 #include "registry/registry.hpp"
 
 namespace backplane::core {

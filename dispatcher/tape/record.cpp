@@ -4,12 +4,12 @@
 #include <bit>
 #include <cstring>
 
-#include "call/decomposition.hpp"
 #include "call/fast_call.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/decomposition.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "call/view_record.hpp"
 #include "levels/level.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "record/dtype_rules.hpp"
 #include "tape/captures.hpp"
 #include "tape/saving.hpp"

@@ -6,7 +6,7 @@
 
 #include "call/dispatch.hpp"
 #include "levels/level.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "record/plain_value.hpp"
 #include "tape/node.hpp"
 #include "tape/record.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "levels/level.hpp"
-#include "memory/overlap.hpp"
+#include "memory/tensors/overlap.hpp"
 
 namespace backplane::core {
 namespace {

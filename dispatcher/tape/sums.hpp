@@ -5,7 +5,7 @@
 #pragma once
 
 #include "backplane/tensor.hpp"
-#include "call/run_formula.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "tape/node.hpp"
 
 namespace backplane::core {

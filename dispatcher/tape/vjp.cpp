@@ -6,7 +6,7 @@
 
 #include "backplane/device.hpp"
 #include "call/dispatch.hpp"
-#include "call/run_formula.hpp"
+#include "call/formulas/run_formula.hpp"
 #include "levels/inplace.hpp"
 #include "levels/level.hpp"
 #include "record/owned_value.hpp"

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "call/dispatch.hpp"
-#include "graph/draws.hpp"
 #include "graph/extract.hpp"
-#include "graph/print.hpp"
+#include "graph/plans/draws.hpp"
+#include "graph/text/print.hpp"
 #include "levels/random_log.hpp"
 
 namespace backplane::core {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "control/structured.hpp"
-#include "graph/executable.hpp"
+#include "graph/plans/executable.hpp"
 
 namespace backplane::core {
 

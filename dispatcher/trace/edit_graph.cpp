@@ -6,7 +6,7 @@
 
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "trace/trace_level.hpp"
 
 namespace backplane {

@@ -5,16 +5,16 @@
 #include <set>
 #include <utility>
 
-#include "call/decomposition.hpp"
+#include "call/formulas/decomposition.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "call/operand_checks.hpp"
-#include "call/role_calls.hpp"
 #include "control/structured.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/ruled_graph.hpp"
 #include "levels/inplace.hpp"
-#include "memory/device.hpp"
-#include "memory/epoch.hpp"
-#include "memory/lock.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/lock.hpp"
 #include "record/builtin_numbers.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"

@@ -1,6 +1,6 @@
 #include "trace/trace_structured.hpp"
 
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "trace/trace_level.hpp"
 #include "trace/trace_updates.hpp"
 

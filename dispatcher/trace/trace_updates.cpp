@@ -5,10 +5,10 @@
 #include "backplane/attached.hpp"
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
-#include "call/role_calls.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "trace/trace_level.hpp"
 
 // What a function leaves in its arguments and in tensors from outside is found when it has returned: those wrappers

@@ -6,7 +6,7 @@
 #include "backplane/registration.hpp"
 #include "call/dispatch.hpp"
 #include "host_backend.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 #include "null_backend.hpp"
 #include "record/toy_record.hpp"
 

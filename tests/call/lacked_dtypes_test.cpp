@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "host_backend.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 

@@ -7,7 +7,7 @@
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
 #include "call/reuse.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 #include "registry/registry.hpp"

@@ -13,7 +13,7 @@
 #include "backplane/graph_function.hpp"
 #include "backplane/operand.hpp"
 #include "backplane/transforms.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/process/thread_state.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {

@@ -1,13 +1,13 @@
 // Runs of graphs: a plan gives what a run node by node gives, to the bit, keeps nothing of a run, and reuses memory.
-#include "graph/executable.hpp"
+#include "graph/plans/executable.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "backplane/autograd.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "graph/interpret.hpp"
-#include "graph/print.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "null_backend.hpp"
 

@@ -1,13 +1,13 @@
 // What a compiler wrote down is read in the place of compiling anew, and only where it is what was written.
-#include "graph/kept_executables.hpp"
+#include "graph/regions/kept_executables.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "graph/executable.hpp"
-#include "graph/parse.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/parse.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {

@@ -1,6 +1,6 @@
 // Graphs in files: what is saved loads as the same graph, with every bit of its constants, and what is damaged is an
 // error.
-#include "graph/model_file.hpp"
+#include "graph/files/model_file.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,10 +11,10 @@
 #include <limits>
 
 #include "backplane/device.hpp"
-#include "graph/document.hpp"
-#include "graph/executable.hpp"
-#include "graph/print.hpp"
-#include "graph/safetensors.hpp"
+#include "graph/files/document.hpp"
+#include "graph/files/safetensors.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/print.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "graph/common_subexpressions.hpp"
-#include "graph/constant_folding.hpp"
-#include "graph/dead_code.hpp"
-#include "graph/decompose.hpp"
-#include "graph/executable.hpp"
-#include "graph/optimize.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
-#include "graph/rewrite.hpp"
+#include "graph/passes/common_subexpressions.hpp"
+#include "graph/passes/constant_folding.hpp"
+#include "graph/passes/dead_code.hpp"
+#include "graph/passes/decompose.hpp"
+#include "graph/passes/optimize.hpp"
+#include "graph/passes/rewrite.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

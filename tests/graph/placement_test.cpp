@@ -1,6 +1,6 @@
 // The laws of an arena: no two blocks that live at once share bytes, and it is no larger than it would be without
 // sharing.
-#include "graph/placement.hpp"
+#include "graph/plans/placement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Sums of parts: a part is added to the sum so far, which is not zero elsewhere; sums of other things stay.
-#include "graph/put_sums.hpp"
+#include "graph/passes/put_sums.hpp"
 
 #include <gtest/gtest.h>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

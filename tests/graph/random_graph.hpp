@@ -8,8 +8,8 @@
 
 #include "backplane/device.hpp"
 #include "graph/graph.hpp"
-#include "memory/epoch.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::core::graph::testing {

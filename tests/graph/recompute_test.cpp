@@ -1,14 +1,14 @@
 // Values computed again under a memory budget: the same bits from fewer bytes, the cheapest first.
-#include "graph/recompute.hpp"
+#include "graph/passes/recompute.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "graph/executable.hpp"
-#include "graph/optimize.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/passes/optimize.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

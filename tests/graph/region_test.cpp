@@ -1,14 +1,14 @@
 // Parts of graphs that a backend's compiler claims: whatever it claims, a run gives the same.
-#include "graph/region.hpp"
+#include "graph/regions/region.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <functional>
 
-#include "graph/executable.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/plans/executable.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {

@@ -1,5 +1,5 @@
 // Files of tensors: what is written comes back to the bit, and what is damaged is refused with the file's name.
-#include "graph/safetensors.hpp"
+#include "graph/files/safetensors.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 // Products out of scans: what no step needs of the step before is one product of all steps; everything else stays.
-#include "graph/scan_products.hpp"
+#include "graph/passes/scan_products.hpp"
 
 #include <gtest/gtest.h>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

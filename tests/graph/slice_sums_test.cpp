@@ -1,10 +1,10 @@
 // Sums of slices: what is zero but for slices that lie side by side is their concatenation; everything else stays.
-#include "graph/slice_sums.hpp"
+#include "graph/passes/slice_sums.hpp"
 
 #include <gtest/gtest.h>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

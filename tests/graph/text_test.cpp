@@ -4,9 +4,9 @@
 #include <fstream>
 #include <random>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
 #include "graph/sizes.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {

@@ -1,10 +1,10 @@
 // Transposes before products: what only products read is computed as it lies in memory; everything else stays.
-#include "graph/transposes.hpp"
+#include "graph/passes/transposes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

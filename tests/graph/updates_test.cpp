@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "backplane/graph.hpp"
-#include "graph/dead_code.hpp"
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
+#include "graph/passes/dead_code.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "graph/verify.hpp"
 #include "random_graph.hpp"
 

@@ -2,9 +2,9 @@
 // what does not fit.
 #include <gtest/gtest.h>
 
-#include "graph/parse.hpp"
-#include "graph/print.hpp"
 #include "graph/sizes.hpp"
+#include "graph/text/parse.hpp"
+#include "graph/text/print.hpp"
 #include "random_graph.hpp"
 
 namespace backplane::core::graph {

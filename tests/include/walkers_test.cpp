@@ -9,7 +9,7 @@
 #include "backplane/plugin/element.hpp"
 #include "backplane/plugin/indexing.hpp"
 #include "backplane/plugin/philox.hpp"
-#include "memory/loop.hpp"
+#include "memory/tensors/loop.hpp"
 #include "record/toy_record.hpp"
 
 namespace backplane::plugin {

@@ -6,7 +6,7 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
-#include "memory/thread_state.hpp"
+#include "memory/process/thread_state.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {

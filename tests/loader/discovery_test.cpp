@@ -1,9 +1,9 @@
 // Laws of discovery: finding opens nothing; the first use of a backend or op opens its plugin, once, with the plugins
 // that bring kernels for it; a refusal is reported where it matters and kept.
-#include "memory/plugin_finder.hpp"
+#include "memory/process/plugin_finder.hpp"
 
 #include "loader/plugin_files.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 
 namespace backplane::loader_test {
 namespace {

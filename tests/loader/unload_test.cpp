@@ -7,8 +7,8 @@
 #include "loader/host_traits.hpp"
 #include "loader/plugin_files.hpp"
 #include "loader/records.hpp"
-#include "memory/epoch.hpp"
-#include "memory/plugin_record.hpp"
+#include "memory/process/epoch.hpp"
+#include "memory/process/plugin_record.hpp"
 
 namespace backplane::loader_test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "memory/stream.hpp"
+#include "memory/devices/stream.hpp"
 
 namespace backplane::core {
 namespace {

@@ -9,8 +9,8 @@
 #include "backplane/checked.hpp"
 #include "host_backend.hpp"
 #include "memory/copy.hpp"
-#include "memory/device.hpp"
-#include "memory/tensor_impl.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/tensors/tensor_impl.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 

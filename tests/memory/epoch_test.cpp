@@ -1,5 +1,5 @@
 // Laws of draining: it waits for every call that was running when it began, for no other, and never for itself.
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

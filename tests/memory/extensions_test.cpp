@@ -1,6 +1,6 @@
 // Laws of every extension of a backend: it is taken whole or larger, refused with what is wrong with it, and where a
 // backend has no streams those about streams are not asked for.
-#include "memory/extensions.hpp"
+#include "memory/devices/extensions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Laws of the locks: one thread at a time, the same thread again, and all of them at once while others use them.
-#include "memory/lock.hpp"
+#include "memory/process/lock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backplane/threads.hpp"
-#include "memory/interrupt.hpp"
+#include "memory/process/interrupt.hpp"
 
 namespace backplane::core {
 namespace {

@@ -1,5 +1,5 @@
 // Laws of loop descriptors and of overlap, against enumeration of every element's offset.
-#include "memory/loop.hpp"
+#include "memory/tensors/loop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "memory/overlap.hpp"
+#include "memory/tensors/overlap.hpp"
 #include "record/toy_record.hpp"
 
 namespace backplane::core {

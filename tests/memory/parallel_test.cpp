@@ -1,6 +1,6 @@
 // Laws of parallel_for: every index once, no piece below the grain, unique workers, the first failure in the order
 // of the range, and the same results from any thread, nested, and in a forked child.
-#include "memory/parallel.hpp"
+#include "memory/process/parallel.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 
 #include "backplane/error.hpp"
 #include "backplane/threads.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define SKIP_UNDER_TSAN() GTEST_SKIP() << "the thread sanitizer cannot start threads in a forked child"

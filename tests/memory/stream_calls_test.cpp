@@ -11,7 +11,7 @@
 
 #include "backplane/stream.hpp"
 #include "host_backend.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 

@@ -12,8 +12,8 @@
 
 #include "backplane/device.hpp"
 #include "host_backend.hpp"
-#include "memory/device.hpp"
-#include "memory/plugin_record.hpp"
+#include "memory/devices/device.hpp"
+#include "memory/process/plugin_record.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 #include "record/toy_record.hpp"

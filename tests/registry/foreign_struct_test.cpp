@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "host_backend.hpp"
-#include "memory/plugin_record.hpp"
+#include "memory/process/plugin_record.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 #include "record/toy_record.hpp"

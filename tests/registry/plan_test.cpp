@@ -6,7 +6,7 @@
 #include "backplane/abi/extensions.h"
 #include "backplane/registration.hpp"
 #include "call/dispatch.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 #include "registry/registry.hpp"

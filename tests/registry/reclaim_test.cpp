@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "backplane/registration.hpp"
-#include "memory/epoch.hpp"
+#include "memory/process/epoch.hpp"
 #include "null_backend.hpp"
 #include "record/toy_record.hpp"
 #include "registry/registry.hpp"

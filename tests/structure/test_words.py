@@ -16,7 +16,7 @@ TEXTS = [name for name in FILES if not name.startswith("third_party/") and pathl
 CORE = [name for name in CODE if name.startswith("dispatcher/") and not name.startswith("dispatcher/cli/")]
 DEVICE_API = re.compile(r"\b(cuda|vulkan|openblas|cublas|rocm|metal)\w*", re.IGNORECASE)
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-LOCKS = {"dispatcher/memory/lock.hpp", "dispatcher/memory/lock.cpp"}
+LOCKS = {"dispatcher/memory/process/lock.hpp", "dispatcher/memory/process/lock.cpp"}
 PLAIN_LOCK = re.compile(r"\bstd::(\w*mutex|\w*lock|once_flag|call_once|condition_variable\w*|\w*semaphore|latch|barrier)\b")
 # Words of our own where the field has one that every reader knows. What the right column says is what to write.
 OWN_WORDS = {
@@ -63,7 +63,7 @@ def test_the_core_names_no_op():
 
 
 def test_a_fork_knows_every_lock_of_the_host():
-    """memory/lock.hpp tells why; a guard is for a lock of that kind."""
+    """memory/process/lock.hpp tells why; a guard is for a lock of that kind."""
     host = [name for name in CODE if name.startswith("dispatcher/") and name not in LOCKS]
     assert list(lines_with(PLAIN_LOCK, host)) == []
 

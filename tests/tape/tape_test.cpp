@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backplane/autograd.hpp"
-#include "memory/history.hpp"
+#include "memory/tensors/history.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::testing {

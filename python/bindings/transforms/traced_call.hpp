@@ -13,7 +13,7 @@
 
 #include "backplane/autocast.hpp"
 #include "backplane/graph.hpp"
-#include "bindings/guards/recorder.hpp"
+#include "bindings/guards/recorder/recorder.hpp"
 #include "bindings/guards/renewal.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"

@@ -14,7 +14,7 @@
 #include "backplane/graph.hpp"
 #include "backplane/ops.hpp"
 #include "backplane/stream.hpp"
-#include "memory/device.hpp"
+#include "memory/devices/device.hpp"
 #include "program.hpp"
 #include "unkind/extension.h"
 

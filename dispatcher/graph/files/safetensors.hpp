@@ -1,0 +1,51 @@
+// Files of named tensors in the safetensors format: https://huggingface.co/docs/safetensors.
+//
+// A file is untrusted: whatever its header says is checked against the file's size before memory is taken for it, and
+// faults are Error(BP_ERROR_VALUE) with the file, the tensor, what was found and what was expected. Not for several
+// threads at once.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/files/tensor_header.hpp"
+
+namespace backplane::core::graph {
+
+class TensorFile {
+ public:
+  explicit TensorFile(const std::string& path);
+
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
+  const StoredTensor* find(std::string_view name) const { return header_.find(name); }
+  // `dtype` and `shape` beside those of the file: the complex dtype of pairs of reals. Else the file's own.
+  Tensor read(const StoredTensor& tensor, bp_device device);
+  Tensor read(const StoredTensor& tensor, bp_dtype dtype, Shape shape, bp_device device);
+
+ private:
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const;
+  void read_header();
+  void check_layout(uint64_t data_size) const;
+
+  std::string path_;
+  std::ifstream file_;
+  uint64_t data_begin_ = 0;
+  TensorHeader header_;
+};
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+// As a whole, and to the disk (backplane/plugin/whole_file.hpp). Throws Error.
+void write_tensor_file(const std::string& path, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace backplane::core::graph

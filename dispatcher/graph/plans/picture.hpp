@@ -1,0 +1,15 @@
+// A graph as a picture: text for Graphviz, with who runs each node, or what it costs, as colours.
+#pragma once
+
+#include <string>
+
+#include "backplane/graph_picture.hpp"
+#include "graph/plans/plan.hpp"
+
+namespace backplane::core::graph {
+
+// Of a plan's graph, whose regions are boxes around their nodes. Labels hold ops, their attributes and types, and what
+// a node costs (graph/cost.hpp).
+std::string picture(const PlanData& plan, GraphColors colors);
+
+}  // namespace backplane::core::graph
