@@ -19,7 +19,7 @@ bp_dtype find_dtype(std::string_view name) {
 }
 
 constexpr int kMaxFactors = 8;  // of a product of symbols
-constexpr int kMaxDepth = 16;   // of parentheses in a size
+constexpr int kMaxNesting = 16;  // of parentheses in a size
 
 }  // namespace
 
@@ -34,7 +34,7 @@ SymbolId ArgumentParser::symbol() {
 // "(SIZE//NUMBER)", rounded down. What is divided stands in parentheses of its own unless it is a name.
 Dim ArgumentParser::parenthesised(bool& is_quotient) {
   const Token open = lexer_.expect("(");
-  if (++depth_ > kMaxDepth) lexer_.fail(open, "parentheses more than ", kMaxDepth, " deep");
+  if (++depth_ > kMaxNesting) lexer_.fail(open, "parentheses more than ", kMaxNesting, " deep");
   Dim inner = dim();
   is_quotient = lexer_.accept("//");
   if (is_quotient) {
@@ -57,7 +57,7 @@ Dim ArgumentParser::term() {
   int degree = 0;
   do {
     const Token at = lexer_.peek();
-    if (++degree > kMaxFactors) lexer_.fail(at, "a product of more than ", kMaxDegree, " symbols");
+    if (++degree > kMaxFactors) lexer_.fail(at, "a product of more than ", kMaxFactors, " symbols");
     if (!lexer_.at("(")) {
       product = graph_.sizes.multiply(product, graph_.sizes.symbol(symbol()));
       continue;

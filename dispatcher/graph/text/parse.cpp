@@ -12,7 +12,7 @@
 namespace backplane::core::graph {
 namespace {
 
-constexpr int kMaxDepth = 16;  // of graphs within graphs
+constexpr int kMaxGraphDepth = 16;  // of graphs within graphs
 
 // FILE:LINE in FUNCTION
 uint32_t add_location(Graph& graph, std::string_view comment) {
@@ -312,7 +312,7 @@ void Parser::statement() {
   if (lexer_.accept("update")) return update();
   if (lexer_.accept("output")) return output();
   if (!lexer_.at("graph")) lexer_.fail_expected("a statement: input, constant, symbol, a node, output");
-  if (depth_ >= kMaxDepth) lexer_.fail(lexer_.peek(), "graphs within graphs more than ", kMaxDepth, " deep");
+  if (depth_ >= kMaxGraphDepth) lexer_.fail(lexer_.peek(), "graphs within graphs more than ", kMaxGraphDepth, " deep");
   graph_->graphs.push_back(Parser(lexer_, find_constant_, device_, depth_ + 1).whole());
 }
 
