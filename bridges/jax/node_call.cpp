@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
 
 #include "backplane/abi/op.h"
 
@@ -26,6 +27,18 @@ bool read_number(const std::string& text, bp_value& number) {
   if (text.empty() || *stop != '\0') return false;
   number = value(real);
   return true;
+}
+
+// How a graph's nodes refer to its inputs, in their order: "%0". The names that inputs have for callers differ.
+std::vector<std::string> input_places(const Graph& graph) {
+  constexpr std::string_view kInput = "\n  input ";
+  const std::string text = graph.text();
+  std::vector<std::string> places;
+  for (size_t at = text.find(kInput); at != std::string::npos; at = text.find(kInput, at)) {
+    at += kInput.size();
+    places.push_back(text.substr(at, text.find(' ', at) - at));
+  }
+  return places;
 }
 
 }  // namespace
@@ -89,7 +102,7 @@ std::optional<NodeCall> NodeCall::of(const Graph& graph) {
   made.op_ = node.op;
   made.def_ = hold_op_def(node.op);
   if (made.def_->flags & (BP_OP_VIEW | BP_OP_COMPOSITE)) return {};
-  for (const Graph::Value& input : graph.inputs()) made.names_.push_back(input.name);
+  made.names_ = input_places(graph);
   const bp_array& parameters = made.def_->args;
   for (uint32_t i = 0; i < parameters.count; ++i) {
     const auto& arg =
