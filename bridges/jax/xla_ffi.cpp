@@ -156,13 +156,13 @@ XLA_FFI_Error* error_of(const XLA_FFI_CallFrame& frame, bp_status status, const 
 }
 
 // XLA asks each target once for the version of the API that it speaks. All that is used here exists since version 0.1,
-// so it is the version of the one that asks.
+// so it is the version of the one that asks. An XLA of version 0.1 (jaxlib 0.8.0) asks without a table of its functions.
 bool answer_metadata(const XLA_FFI_CallFrame& frame) {
   for (XLA_FFI_Extension_Base* each = frame.extension_start; each != nullptr; each = each->next) {
     if (each->type != XLA_FFI_Extension_Metadata) continue;
     XLA_FFI_Metadata& metadata = *reinterpret_cast<XLA_FFI_Metadata_Extension*>(each)->metadata;
-    metadata.api_version.major_version = frame.api->api_version.major_version;
-    metadata.api_version.minor_version = frame.api->api_version.minor_version;
+    metadata.api_version.major_version = frame.api != nullptr ? frame.api->api_version.major_version : 0;
+    metadata.api_version.minor_version = frame.api != nullptr ? frame.api->api_version.minor_version : 1;
     metadata.traits = 0;
     return true;
   }

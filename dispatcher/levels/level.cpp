@@ -53,8 +53,10 @@ bool is_copy(const Level& level, const Call& call, const TensorImpl& base, const
   if (!(call.op.flags & BP_OP_MAYBE_VIEW)) return false;
   const TensorImpl* whole = &base;
   while (whole->view) whole = whole->view->base;
-  if (!level.knows_strides(*whole)) {
-    const TensorImpl *base_below = unwrap(level, &base), *below = result.wrapper->inner;
+  // A tensor from outside of the level, as a function in a graph captures it, has the strides that it shows.
+  const TensorImpl* base_below = unwrap(level, &base);
+  if (base_below && !level.knows_strides(*whole)) {
+    const TensorImpl* below = result.wrapper->inner;
     if (base_below->storage) return below->storage != base_below->storage;
     return base_below->wrapper && !below->view;
   }

@@ -367,3 +367,33 @@ def test_errors_of_scan_say_what_to_give():
         bp.scan(lambda h, x: (h, x), tensor(2), None)
     with pytest.raises(bp.ArgumentTypeError, match=r"carries on \{'a': \*\}, expected the structure of what it got, \* \(\* is a tensor\)"):
         bp.scan(lambda h, x: ({"a": h}, x), tensor(2), tensor(3, 2))
+
+
+# Ops that give a view or a copy, of a tensor that a body takes from around it: nobody in the body made it, and its strides are what it shows.
+MAYBE_VIEWS = {
+    "reshape": lambda y: bp.reshape(y, [3, 2]),
+    "reshape of transposed": lambda y: bp.reshape(y.mT, [-1]),
+    "ravel": bp.ravel,
+    "unfold and reshape": lambda y: bp.reshape(bp.unfold(y, 1, 2), [-1]),
+    "contiguous": lambda y: y.mT.contiguous(),
+    "astype": lambda y: y.astype(y.dtype, copy=False),
+}
+BODIES = {
+    "cond": lambda of, x: bp.cond(x.sum() > 0, lambda z: z.sum() + of(x * 2).sum(), lambda z: z.sum(), x),
+    "captured by cond": lambda of, x: (lambda y: bp.cond(x.sum() > 0, lambda z: z.sum() + of(y).sum(), lambda z: z.sum(), x))(x * 2),
+    "scan": lambda of, x: (lambda y: bp.scan(lambda c, r: (c + of(y).sum() + r, c), bp.zeros((), dtype=x.dtype), bp.ones(4, dtype=x.dtype))[0])(x * 2),
+    "while_loop": lambda of, x: (lambda y: bp.while_loop(lambda c: c < 9, lambda c: c + of(y).max() + 1, x.sum()))(x * 2),
+    "map": lambda of, x: (lambda y: bp.map(lambda r: of(y).sum() + r.sum(), x))(x * 2),
+    "an argument": lambda of, x: bp.map(lambda r: of(x).sum() + r.sum(), x),
+}
+
+
+@MODES
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("of", MAYBE_VIEWS.values(), ids=MAYBE_VIEWS)
+def test_views_of_what_a_body_captures(run, of, body):
+    x = bp.abs(tensor(2, 3))
+    same(run(lambda x: body(of, x), x), body(of, x))
+    if body is not BODIES["while_loop"]:
+        same(run(bp.grad(lambda x: body(of, x).sum()), x), bp.grad(lambda x: body(of, x).sum())(x))
+    same(run(bp.vmap(lambda x: body(of, x)), bp.stack([x, x + 1])), bp.stack([body(of, x), body(of, x + 1)]))
