@@ -101,7 +101,7 @@ std::optional<NodeCall> NodeCall::of(const Graph& graph) {
   NodeCall made;
   made.op_ = node.op;
   made.def_ = hold_op_def(node.op);
-  if (made.def_->flags & (BP_OP_VIEW | BP_OP_COMPOSITE)) return {};
+  if (made.def_->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW | BP_OP_COMPOSITE)) return {};
   made.names_ = input_places(graph);
   const bp_array& parameters = made.def_->args;
   for (uint32_t i = 0; i < parameters.count; ++i) {

@@ -49,6 +49,8 @@ __all__ = [
     "inv",
     "kron",
     "lstsq",
+    "lu",
+    "lu_factor",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -89,6 +91,18 @@ class QRResult(NamedTuple):
     R: Tensor
 
 
+class LUFactorResult(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    permutation: Tensor
+
+
+class LUResult(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
 class SlogdetResult(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
@@ -119,6 +133,25 @@ def _word(function, argument, found, expected):
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
     """The lower L with L L^H = x, or the upper U with U^H U = x, of positive definite matrices. Reads both triangles of x: factorises (x + x^H) / 2."""
     return _bp.cholesky(x, upper=upper)
+
+
+def lu_factor(x: Tensor) -> LUFactorResult:
+    """LU with x[permutation] = L U, packed: L below the diagonal, whose own is 1, and U. Row i was exchanged with row pivots[i] in turn.
+
+    x: (*, m, n). pivots are (*, min(m, n)) and permutation (*, m), both int32 and counted from 0 as SciPy's are; PyTorch counts from 1.
+    """
+    return LUFactorResult(*_bp.lu_factor(x))
+
+
+def lu(x: Tensor) -> LUResult:
+    """P L U = x: a permutation (*, m, m), a lower triangle (*, m, k) with a diagonal of 1, and an upper one (*, k, n), where k = min(m, n)."""
+    factors, _, permutation = _bp.lu_factor(x)
+    m, n = factors.shape[-2:]
+    k = min(m, n)
+    one = _bp.eye(m, dtype=factors.dtype, device=factors.device)
+    places = _bp.broadcast_to(_bp.expand_dims(_bp.cast(permutation, _core.int64), [-2]), (*factors.shape[:-2], m, m))
+    p = _bp.take_along_axis(_bp.broadcast_to(one, places.shape), places, axis=-1)
+    return LUResult(p, _bp.tril(factors[..., :, :k], k=-1) + one[:, :k], _bp.triu(factors[..., :k, :]))
 
 
 def qr(x: Tensor, mode: str = "reduced") -> QRResult:

@@ -1,5 +1,6 @@
 """jax.test_util.check_grads of order 2, in both modes, for the float64 samples of every differentiable op of the registry."""
 
+import functools
 import pathlib
 import sys
 
@@ -40,11 +41,19 @@ def moving_places(case, given):
     return places
 
 
+@functools.cache
+def depends_on_values(name):
+    """A program of XLA states all sizes."""
+    return name == "bp::masked_put" or name.startswith("bp::unique_") or "shape rule dynamic" in bp.explain(name)
+
+
 def cases():
     for case in law_registry.registry():
         entry = case.entry
         if case.error or entry.name == "bp::eig" or NO_SECOND_ORDER & entry.exempt.keys() or "takes_function" in entry.flags:
             continue  # eigenvectors have a free phase
+        if any(argument.type == "Generator" for argument in entry.args) or depends_on_values(entry.name):
+            continue
         given = arrays_in_float64(case)
         places = moving_places(case, given) if given else []
         size = sum(np.size(given[name] if i is None else given[name][i]) for name, i in places)

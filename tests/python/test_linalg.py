@@ -287,3 +287,20 @@ def test_norms_of_no_elements_are_0(shape):
         assert bp.grad(lambda x, order=order: bp.linalg.norm(x, order))(x).shape == shape
         assert not bp.linalg.vector_norm(x, ord=order, axis=0).any()
     assert bp.linalg.matrix_norm(bp.zeros((2, 0, 3)), ord=2).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (3, 5), (0, 3), (4, 0)])
+def test_the_factors_of_lu_give_the_matrix(shape):
+    x = bp.asarray(np.random.default_rng(3).standard_normal(shape))
+    p, lower, upper = bp.linalg.lu(x)
+    np.testing.assert_allclose((p @ lower @ upper).numpy(), x.numpy(), atol=1e-14)
+    factors, _, permutation = bp.linalg.lu_factor(x)
+    np.testing.assert_allclose(np.take_along_axis(x.numpy(), permutation.numpy()[..., None], -2), (lower @ upper).numpy(), atol=1e-14)
+    assert factors.shape == x.shape
+
+
+def test_lu_of_a_singular_matrix_has_a_zero_on_the_diagonal():
+    factors, _, _ = bp.linalg.lu_factor(bp.ones(3, 3))
+    assert factors[1, 1].item() == 0
+    with pytest.raises(bp.linalg.LinAlgError, match="singular"):
+        bp.grad(lambda x: bp.linalg.lu_factor(x).LU.sum())(bp.ones(3, 3))

@@ -103,7 +103,8 @@ get_device: x.device
 layout strided contiguous_format channels_last preserve_format memory_format: nothing: x.strides says how x lies, and ascontiguousarray(x) copies
 lstm gru rnn_tanh rnn_relu: nn.LSTM, nn.GRU or nn.RNN
 lstsq: linalg.lstsq(a, b)
-lu lu_solve: linalg.solve(a, b)
+lu: linalg.lu(a)
+lu_solve: linalg.solve(a, b)
 triangular_solve: linalg.solve_triangular(a, b)
 orgqr geqrf: linalg.qr(x)
 svd_lowrank pca_lowrank lobpcg: linalg.svd(x), or eigh
@@ -161,7 +162,7 @@ _OF_LINALG = """
 expm: matrix_exp(x)
 cho_factor: cholesky(x)
 cho_solve cholesky_solve: solve_triangular twice
-lu lu_factor lu_solve: solve(a, b), or qr
+lu_solve: solve(a, b)
 logdet: slogdet(x), whose logabsdet is of the absolute value
 tensorsolve tensorinv: solve or inv of reshaped matrices
 matrix_norms: matrix_norm(x)

@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def to_tensor(array: "Any") -> bp.Tensor:
+def to_tensor(array: "Any", device: "bp.Device | str" = "cpu") -> bp.Tensor:
+    """Random keys as their words."""
+    if isinstance(array, jax.Array) and jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        array = jax.random.key_data(array)
     array = np.asarray(array)
     if array.dtype.name == "bfloat16":
-        return bp.bitcast(bp.asarray(np.ascontiguousarray(array).view(np.uint16).reshape(array.shape)), bp.bfloat16)
-    return bp.asarray(array)
+        return bp.bitcast(bp.asarray(np.ascontiguousarray(array).view(np.uint16).reshape(array.shape)), bp.bfloat16).to(device)
+    return bp.asarray(array).to(device)
 
 
 def to_array(tensor: bp.Tensor) -> np.ndarray:

@@ -101,6 +101,7 @@ class Function:
     def transposed(self, n_fixed: int, shapes: "tuple[Any, ...]", wanted: "tuple[int, ...]") -> "Function":
         """(fixed arguments, cotangents) -> cotangents of the wanted ones of the linear arguments, whose shapes are given.
 
+        JAX wants the transpose of a linear function, and a vjp of Backplane is its adjoint: both differ by conjugation.
         Where shapes are symbolic, zeros of these shapes stand behind the fixed arguments.
         """
         is_symbolic = not all(isinstance(size, int) for shape, _ in shapes for size in shape)
@@ -120,7 +121,8 @@ class Function:
                         mixed[place] = value
                     return tuple(self.run(*fixed, *mixed))
 
-                return bp.vjp(of_wanted, *[zeros[i] for i in wanted])[1](tuple(cotangents))
+                pullback = bp.vjp(of_wanted, *[zeros[i] for i in wanted])[1]
+                return tuple(map(bp.conj, pullback(tuple(map(bp.conj, cotangents)))))
 
             return run
 
@@ -178,6 +180,11 @@ def _lowering(ctx, *arguments, **parameters):
     return mlir.lower_fun(functools.partial(_callback, **parameters), multiple_results=True)(ctx, *arguments)
 
 
+def _zero_tangent(value):
+    aval = jax.typeof(value)
+    return ad.Zero(aval.to_tangent_aval() if hasattr(aval, "to_tangent_aval") else aval.at_least_vspace())
+
+
 def _jvp(primitive, primals, tangents, **parameters):
     """Of both primitives: a linear function is differentiated in its fixed arguments, too."""
     fun = parameters["fun"]
@@ -189,7 +196,7 @@ def _jvp(primitive, primals, tangents, **parameters):
     moved = []
     for y in results:
         is_floating = jnp.issubdtype(y.dtype, jnp.inexact)
-        moved.append(next(found) if is_floating and moving else ad.Zero.from_primal_value(y))
+        moved.append(next(found) if is_floating and moving else _zero_tangent(y))
     return results, moved
 
 

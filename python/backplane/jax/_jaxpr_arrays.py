@@ -63,8 +63,8 @@ def split(x, *, sizes, axis):
 
 
 @computes("iota")
-def iota(*dynamic, dtype, shape, dimension, sharding=None):
-    row = bp.cast(bp.arange(shape[dimension]), dtype_of(dtype))
+def iota(*dynamic, device, dtype, shape, dimension, sharding=None):
+    row = bp.cast(bp.arange(shape[dimension], device=device), dtype_of(dtype))
     return bp.broadcast_to(bp.reshape(row, [-1 if axis == dimension else 1 for axis in range(len(shape))]), shape)
 
 

@@ -52,7 +52,8 @@ def integer_power(x, *, y):
 def rounded(x, *, rounding_method):
     if int(rounding_method) == 1:
         return bp.rint(x)
-    return bp.sign(x) * bp.floor(bp.abs(x) + 0.5)
+    whole = bp.trunc(x)  # |x| + 0.5 would round up where |x| is just below 0.5
+    return bp.copysign(bp.where(bp.abs(x - whole) >= 0.5, bp.abs(whole) + 1, bp.abs(whole)), x)
 
 
 @computes("not")
@@ -64,7 +65,26 @@ def inverted(x):
 def shifted(x, y):
     if bp.isdtype(x.dtype, "unsigned integer"):
         return bp.bitwise_right_shift(x, y)
-    return refuse("shift_right_logical of signed integers is not supported")
+    unsigned = getattr(bp, f"u{x.dtype.name}")
+    return bp.bitcast(bp.bitwise_right_shift(bp.bitcast(x, unsigned), bp.bitcast(y, unsigned)), x.dtype)
+
+
+def _in_total_order(x):
+    """Integers in the order of floats that has -0 before 0 and NaN at the ends, by its sign."""
+    if not bp.isdtype(x.dtype, "real floating"):
+        return x
+    bits = bp.bitcast(x, getattr(bp, f"int{8 * x.dtype.itemsize}"))
+    return bp.where(bits < 0, bp.bitwise_xor(bits, bp.full((), bp.iinfo(bits.dtype).max, dtype=bits.dtype, device=x.device)), bits)
+
+
+@computes("lt_to")
+def less_in_total_order(x, y):
+    return bp.less(_in_total_order(x), _in_total_order(y))
+
+
+@computes("le_to")
+def less_equal_in_total_order(x, y):
+    return bp.less_equal(_in_total_order(x), _in_total_order(y))
 
 
 @computes("clamp")
@@ -141,12 +161,12 @@ ROWS["cumlogsumexp"] = _cumulative(bp.logcumsumexp)
 
 @computes("sort")
 def sort(*inputs, dimension, is_stable, num_keys):
-    if num_keys != 1:
-        refuse("sort by several keys is not supported")
     if len(inputs) == 1:
         return [bp.sort(inputs[0], axis=dimension)]
-    order = bp.argsort(inputs[0], axis=dimension, stable=True)
-    return [bp.take_along_axis(x, order, axis=dimension) for x in inputs]
+    for i in reversed(range(num_keys)):  # the last key first: the sorts are stable
+        order = bp.argsort(inputs[i], axis=dimension, stable=True)
+        inputs = [bp.take_along_axis(x, order, axis=dimension) for x in inputs]
+    return list(inputs)
 
 
 @computes("top_k")

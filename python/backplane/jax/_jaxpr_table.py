@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 ROWS: "dict[str, Callable[..., Any]]" = {}
+# Those without operands, which take the device as a keyword.
+MAKERS = ("iota", "iota_2x32_shape", "platform_index")
 
 
 def computes(*names: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":

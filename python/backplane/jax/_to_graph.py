@@ -5,15 +5,18 @@ import numpy as np
 
 import backplane as bp
 
-from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_products  # noqa: F401 (fill the table)
+from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_linalg, _jaxpr_products  # noqa: F401 (fill the table)
 from ._arrays import to_tensor
 from ._call import call_p, linear_p
-from ._jaxpr_table import ROWS
+from ._jaxpr_keys import expanded, is_key, on_words
+from ._jaxpr_table import MAKERS, ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
+
+_DEVICE = "device"  # where what is made before the trace lies, and what rows make
 
 # Primitives that call a jaxpr once, and the parameter that holds it.
 _CALLS = {
@@ -22,12 +25,14 @@ _CALLS = {
 }  # fmt: skip
 
 
-def to_graph(fun: "Callable[..., Any]") -> "Callable[..., bp.Graph]":
+def to_graph(fun: "Callable[..., Any]", *, device: "bp.Device | str" = "cpu") -> "Callable[..., bp.Graph]":
     """A function of fun's arguments that gives fun as a graph, which runs, compiles and exports on any device of Backplane.
 
     fun: a JAX function of arrays, in any containers of JAX. The graph takes the arrays of the arguments in the order of jax.tree.leaves, and its
         results are the leaves of fun's result, a tuple. Derivatives and batches of JAX in fun become ops; custom_jvp and custom_vjp keep their values, and
-        their rules where fun differentiates. cond, while_loop and scan stay ops.
+        their rules where fun differentiates. cond, while_loop and scan stay ops. A random key becomes a tensor of its uint32 words
+        (jax.random.key_data), and gives JAX's own random bits.
+    device: where the graph runs. A graph that was saved runs on the device that load is given.
 
     Errors: MissingRuleError for a primitive without a counterpart, by its name.
 
@@ -39,9 +44,9 @@ def to_graph(fun: "Callable[..., Any]") -> "Callable[..., bp.Graph]":
     def trace(*args, **kwargs):
         args, kwargs = jax.tree.map(_as_array, (args, kwargs))
         closed = jax.make_jaxpr(fun)(*args, **kwargs)
-        constants = [to_tensor(constant) for constant in closed.consts]
-        inputs = [to_tensor(leaf) for leaf in jax.tree.leaves((args, kwargs))]
-        placed = _literals(closed.jaxpr, {})
+        constants = [to_tensor(constant, device) for constant in closed.consts]
+        inputs = [to_tensor(leaf, device) for leaf in jax.tree.leaves((args, kwargs))]
+        placed = _literals(closed.jaxpr, {_DEVICE: device})
 
         def run(*tensors):
             return tuple(_evaluate(closed.jaxpr, constants, tensors, placed))
@@ -68,18 +73,23 @@ def _jaxprs_in(params):
 
 
 def _literals(jaxpr, found):
-    """Tensors of the numbers that stand in a jaxpr and of its inner constants, made before the trace."""
+    """What is made before the trace: tensors of the numbers that stand in a jaxpr and of its inner constants, and jaxprs of random primitives."""
     for equation in jaxpr.eqns:
+        closed = expanded(equation)
+        if closed is not None:
+            found[id(equation)] = closed
+            found.update((id(constant), to_tensor(constant, found[_DEVICE])) for constant in closed.consts)
+            _literals(closed.jaxpr, found)
         for atom in equation.invars:
             if hasattr(atom, "val"):
-                found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype))
+                found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype), found[_DEVICE])
         for inner, constants in _jaxprs_in(equation.params):
             for constant in constants:
-                found[id(constant)] = to_tensor(constant)
+                found[id(constant)] = to_tensor(constant, found[_DEVICE])
             _literals(inner, found)
     for atom in jaxpr.outvars:
         if hasattr(atom, "val"):
-            found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype))
+            found[id(atom)] = to_tensor(np.asarray(atom.val, dtype=atom.aval.dtype), found[_DEVICE])
     return found
 
 
@@ -102,6 +112,10 @@ def _evaluate(jaxpr, constants, inputs, placed):
 
 def _results(equation, values, placed):
     name, params = equation.primitive.name, equation.params
+    if id(equation) in placed:
+        return _call(placed[id(equation)], values, placed)
+    if name == "custom_linear_solve":
+        return _solve(params, values, placed)
     if name in _CALLS and _CALLS[name] in params:
         return _call(params[_CALLS[name]], values, placed)
     if name in _CONTROL:
@@ -111,8 +125,17 @@ def _results(equation, values, placed):
     row = ROWS.get(name)
     if row is None:
         raise bp.MissingRuleError(f"jax.to_graph: the primitive {name} is not supported")
-    found = row(*values, **params)
+    if not name.startswith("random_") and any(is_key(variable.aval) for variable in [*equation.invars, *equation.outvars]):
+        return on_words(row, equation, values)
+    found = row(*values, **params, device=placed[_DEVICE]) if name in MAKERS else row(*values, **params)
     return found if isinstance(found, (list, tuple)) else [found]
+
+
+def _solve(params, values, placed):
+    """A linear system, as JAX solves it: the functions of the product itself, and of the transposes, are for derivatives."""
+    lengths, solve = params["const_lengths"], params["jaxprs"].solve
+    start = lengths.matvec + lengths.vecmat
+    return _call(solve, [*values[start : start + lengths.solve], *values[sum(lengths) :]], placed)
 
 
 def _call(closed, values, placed):

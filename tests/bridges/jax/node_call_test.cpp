@@ -53,6 +53,11 @@ TEST(NodeCall, LeavesGraphsOfSeveralOpsAndViews) {
   %1: float32[3, 2] "null" = bp::permute_dims(%0, [1, 0])
   output %1
 })")));
+  EXPECT_FALSE(NodeCall::of(graph_of(R"(graph "view or copy" {
+  input %0 "x": float32[2, 3] "null"
+  %1: float32[6] "null" = bp::reshape(%0, [6])
+  output %1
+})")));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 """NumPy's form of the entries of linear algebra and of Fourier transforms."""
 
+import math
+
 import numpy as np
 
 
@@ -32,6 +34,22 @@ def matrix_exp(x):
     return result.astype(x.dtype)
 
 
+def lu_factor(x):
+    """By elimination with the largest pivot of each column."""
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    flat = np.array(x).reshape(-1 if x.size else math.prod(x.shape[:-2]), m, n)
+    pivots = np.zeros((len(flat), k), np.int32)
+    orders = np.tile(np.arange(m, dtype=np.int32), (len(flat), 1))
+    for a, exchanged, order in zip(flat, pivots, orders):
+        for j in range(k):
+            other = j + np.argmax(abs(a[j:, j]))
+            a[[j, other]], order[[j, other]], exchanged[j] = a[[other, j]], order[[other, j]], other
+            a[j + 1 :, j] /= a[j, j]
+            a[j + 1 :, j + 1 :] -= np.outer(a[j + 1 :, j], a[j, j + 1 :])
+    return flat.reshape(x.shape), pivots.reshape(*x.shape[:-2], k), orders.reshape(*x.shape[:-2], m)
+
+
 ORDERS = {**{str(n): n for n in (1, -1, 2, -2)}, "inf": np.inf, "-inf": -np.inf}
 LINALG = {
     "cholesky": lambda x, upper=False: np.linalg.cholesky(x, upper=upper),
@@ -41,6 +59,7 @@ LINALG = {
     "det": lambda x: np.linalg.det(x),
     "adjugate": lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x),
     "slogdet": lambda x: np.linalg.slogdet(x),
+    "lu_factor": lu_factor,
     "qr": lambda x, mode="reduced": np.linalg.qr(x, mode),
     "qr_reduced": lambda x: np.linalg.qr(x),
     "qr_complete": lambda x: np.linalg.qr(x, "complete"),

@@ -72,6 +72,7 @@ CALLS = {
     ("bp::fmod", "DataError"): lambda: bp.fmod(bp.asarray([1]), bp.asarray([0])),
     ("bp::pow", "DataError"): lambda: bp.pow(bp.asarray([2]), bp.asarray([-1])),
     ("bp::adjugate", "DataError"): lambda: bp.grad(lambda x: bp.sum(bp.adjugate(x)))(singular()),
+    ("bp::lu_factor", "DataError"): lambda: bp.grad(lambda x: bp.sum(bp.linalg.lu_factor(x).LU))(singular()),
     ("bp::qr_reduced", "DataError"): lambda: bp.grad(lambda x: bp.sum(bp.linalg.qr(x).R))(singular()),
     ("bp::tile", "ShapeError"): lambda: bp.tile(bp.ones(2), (-1,)),
     ("bp::unfold", "ValueError"): lambda: bp.unfold(bp.ones(3), 0, 4),

@@ -1,4 +1,5 @@
-// cholesky, and what follows from an LU factorisation with partial pivots: solve, inv, det, slogdet; solve_triangular.
+// cholesky, and what follows from an LU factorisation with partial pivots: lu_factor, solve, inv, det, slogdet;
+// solve_triangular.
 //
 // Row-major matrices are transposes to LAPACK: a determinant and an inverse do not mind, and triangular solves run by
 // rows, so nothing is transposed here.
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -259,6 +261,43 @@ struct SolveTriangular {
   }
 };
 
+// lu_factor(Tensor x) -> (LU, pivots, permutation)
+struct LuFactor {
+  template <class T>
+  static void run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
+    const MatrixBatch x(frame, plugin::as_tensor(args[0])), out(frame, outs[0].u.t);
+    const int64_t m = x.rows, n = x.cols, k = std::min(m, n);
+    auto* const pivots = reinterpret_cast<int32_t*>(data_of(outs[1].u.t));
+    auto* const permutation = reinterpret_cast<int32_t*>(data_of(outs[2].u.t));
+    for_matrices(frame, x.count, m * n * k, [&](int64_t begin, int64_t end) {
+      Scratch<T> columns(m * n);
+      std::vector<Int> exchanged(static_cast<size_t>(k));
+      for (int64_t i = begin; i < end; ++i) {
+        transpose(x.at<T>(i), columns.get(), m, n);
+        if (k > 0) lapack::getrf(static_cast<Int>(m), static_cast<Int>(n), columns.get(), exchanged.data());
+        transpose(columns.get(), out.at<T>(i), n, m);
+        int32_t* const order = permutation + i * m;
+        std::iota(order, order + m, 0);
+        for (int64_t row = 0; row < k; ++row) {
+          const Int other = exchanged[static_cast<size_t>(row)] - 1;
+          pivots[i * k + row] = other;
+          std::swap(order[row], order[other]);
+        }
+      }
+    });
+  }
+
+  // rows x cols -> cols x rows, in blocks that stay in L1.
+  template <class T>
+  static void transpose(const T* from, T* to, int64_t rows, int64_t cols) {
+    constexpr int64_t kBlock = 16;
+    for (int64_t row = 0; row < rows; row += kBlock)
+      for (int64_t col = 0; col < cols; col += kBlock)
+        for (int64_t r = row; r < std::min(row + kBlock, rows); ++r)
+          for (int64_t c = col; c < std::min(col + kBlock, cols); ++c) to[c * rows + r] = from[r * cols + c];
+  }
+};
+
 struct Inverse {
   template <class T>
   static void run(const bp_frame* frame, const bp_value* args, bp_value* outs) {
@@ -322,6 +361,7 @@ struct Determinant {
 
 const Family kFactor([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::cholesky", "cpu", lapack_kernel<Cholesky>, .dtypes = kLapackTypes));
+  registrar.kernel(BP_KERNEL("bp::lu_factor", "cpu", lapack_kernel<LuFactor>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::solve", "cpu", lapack_kernel<Solve>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::solve_triangular", "cpu", lapack_kernel<SolveTriangular>, .dtypes = kLapackTypes));
   registrar.kernel(BP_KERNEL("bp::inv", "cpu", lapack_kernel<Inverse>, .dtypes = kLapackTypes));

@@ -51,9 +51,10 @@ Int info_of(Routine routine) {
   inline Int potrf(char uplo, Int n, T* a) {                                                                           \
     return info_of([&](Int* info) { t##potrf_(&uplo, &n, a, &n, info, 1); });                                          \
   }                                                                                                                    \
-  inline Int getrf(Int n, T* a, Int* pivots) {                                                                         \
-    return info_of([&](Int* info) { t##getrf_(&n, &n, a, &n, pivots, info); });                                        \
+  inline Int getrf(Int m, Int n, T* a, Int* pivots) {                                                                  \
+    return info_of([&](Int* info) { t##getrf_(&m, &n, a, &m, pivots, info); });                                        \
   }                                                                                                                    \
+  inline Int getrf(Int n, T* a, Int* pivots) { return getrf(n, n, a, pivots); }                                        \
   inline Int getri(Int n, T* a, const Int* pivots, T* work, Int lwork) {                                               \
     return info_of([&](Int* info) { t##getri_(&n, a, &n, pivots, work, &lwork, info); });                              \
   }                                                                                                                    \
