@@ -9,29 +9,20 @@ functions here bring arguments and results into the standard's form. A factorisa
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 from . import _core
 from ._calls._ops import ops, refuse_names as _refuse_names
 from ._api._matrix_products import chain_product as _chain_product, of_triangle as _of_triangle
+from ._api._linalg_results import EigResult, EighResult, LstsqResult, LUFactorResult, LUResult, QRResult, SlogdetResult, SVDResult
 from ._api._manipulation_functions import normalized_axes as _normalized_axes
 from ._calls._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Literal, NamedTuple, overload
+    from typing import Any, Literal, overload
 
     from ._core import DType, Tensor
-else:
-
-    class _Named(type):
-        def __new__(cls, name, bases, space):
-            return namedtuple(name, space["__annotations__"], module=__name__) if bases else type.__new__(cls, name, bases, space)
-
-    class NamedTuple(metaclass=_Named):
-        """As typing's, whose import takes longer than all of this package's modules together."""
-
 
 _bp = ops.bp
 
@@ -74,51 +65,6 @@ __all__ = [
 ]
 
 LinAlgError = _core.DataError  # what a kernel says of a matrix that it cannot factorise; it is a ValueError
-
-
-class EigResult(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class EighResult(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class QRResult(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class LUFactorResult(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    permutation: Tensor
-
-
-class LUResult(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class SlogdetResult(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class SVDResult(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class LstsqResult(NamedTuple):
-    x: Tensor
-    residuals: Tensor
-    rank: Tensor
-    s: Tensor
 
 
 def _word(function, argument, found, expected):
