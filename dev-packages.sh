@@ -12,6 +12,7 @@ bench_packages=(valgrind libbenchmark-dev)
 # NVIDIA's libraries with their headers, to hold the CUDA backend's declarations against.
 cuda_packages=("nvidia-cublas==13.0.*" "nvidia-cufft==12.0.*" "nvidia-cusolver==12.0.*" "nvidia-cuda-nvrtc==13.0.*")
 cudnn_packages=("nvidia-cudnn-cu13==9.*") # 500 MB: for check cuda alone
+nccl_packages=(nvidia-nccl-cu13) # 340 MB: for check cuda alone
 python_packages=(pybind11 scikit-build-core pytest pytest-xdist hypothesis numpy mpmath gmpy2 onnx)
 demo_packages=(scikit-learn matplotlib tqdm)
 docs_packages=("mkdocs-material==9.*")

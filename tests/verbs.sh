@@ -100,18 +100,19 @@ sdk_tests() {
 
 # Compiles tests/cuda/nvidia against NVIDIA's headers, and runs it on NVIDIA's libraries.
 cuda_declarations() {
-  local nvcc wheel cudnn toolkit
+  local nvcc wheel cudnn nccl toolkit
   has_cuda || die "check cuda needs nvcc, whose headers the libraries' headers include"
   nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
   [ -f "$toolkit/cuda.h" ] || toolkit=/usr/local/cuda/include
-  venv .venv-cuda "${cuda_packages[@]}" "${cudnn_packages[@]}"
+  venv .venv-cuda "${cuda_packages[@]}" "${cudnn_packages[@]}" "${nccl_packages[@]}"
   wheel=$(dirname "$root"/.venv-cuda/lib/python3*/site-packages/nvidia/cu13/include)
   cudnn=$(dirname "$wheel")/cudnn
+  nccl=$(dirname "$wheel")/nccl
   mkdir -p "$root/build/check"
-  run g++ -std=c++20 -Wno-deprecated-declarations -isystem "$wheel/include" -isystem "$cudnn/include" -isystem "$toolkit" -I "$root/tests/cuda" -I "$root/backends/cuda" \
+  run g++ -std=c++20 -Wno-deprecated-declarations -isystem "$wheel/include" -isystem "$cudnn/include" -isystem "$nccl/include" -isystem "$toolkit" -I "$root/tests/cuda" -I "$root/backends/cuda" -I "$root/plugins/collectives_nccl" \
     -o "$root/build/check/nvidia" "$root/tests/cuda/nvidia/check.cpp" -ldl
-  run env "LD_LIBRARY_PATH=$wheel/lib:$cudnn/lib" "$root/build/check/nvidia"
+  run env "LD_LIBRARY_PATH=$wheel/lib:$cudnn/lib:$nccl/lib" "$root/build/check/nvidia"
 }
 
 # Every kernel for each target, as the driver would assemble it. The oldest target is that of the PTX.

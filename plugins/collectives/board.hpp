@@ -19,6 +19,7 @@ struct Notice {
   uint32_t dtype = 0;
   int32_t peer = 0;
   int32_t ndim = 0;
+  uint32_t on_device = 0;  // a device provider does it
   int64_t shape[kMostDims] = {};
   uint64_t elements = 0;
   char op[24] = {};
@@ -31,7 +32,8 @@ struct Notice {
   }
   bool agrees(const Notice& other) const {
     return kind == other.kind && reduce == other.reduce && dtype == other.dtype && peer == other.peer &&
-           ndim == other.ndim && elements == other.elements && std::memcmp(shape, other.shape, sizeof shape) == 0;
+           ndim == other.ndim && on_device == other.on_device && elements == other.elements &&
+           std::memcmp(shape, other.shape, sizeof shape) == 0;
   }
 };
 

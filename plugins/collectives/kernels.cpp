@@ -169,10 +169,11 @@ void barrier(Context context, Text group, Text site, Out) {
   call.move(nullptr, nullptr, 1);
 }
 
-void join(Context, Text provider, int64_t rank, int64_t size, Text world, double timeout, MutTensor<int64_t> out) {
+void join(Context, Text provider, int64_t rank, int64_t size, Text world, double timeout, Text devices,
+          MutTensor<int64_t> out) {
   BP_CHECK(size >= 1 && rank >= 0 && rank < size, VALUE, "join: found rank ", rank, " of ", size);
-  const std::shared_ptr<World> made =
-      World::join(std::string(provider), static_cast<int32_t>(rank), static_cast<int32_t>(size), std::string(world));
+  const std::shared_ptr<World> made = World::join(std::string(provider), static_cast<int32_t>(rank),
+                                                  static_cast<int32_t>(size), std::string(world), std::string(devices));
   made->timeout = timeout;
   out.data()[0] = made->rank();
   out.data()[1] = made->size();
@@ -226,8 +227,10 @@ void register_kernels(const plugin::Registrar& registrar) {
   registrar.kernel(BP_KERNEL("collective::send", "cpu", kernel<send>));
   registrar.kernel(BP_KERNEL("collective::recv", "cpu", kernel<recv>));
   registrar.kernel(BP_KERNEL("collective::barrier", "cpu", kernel<barrier>));
+  registrar.kernel(BP_KERNEL("collective::barrier", "*", kernel<barrier>));  // its result has no elements
   registrar.kernel(BP_KERNEL("collective::join", "cpu", kernel<join>));
   registrar.kernel(BP_KERNEL("collective::control", "cpu", kernel<control>));
+  register_device_kernels(registrar);
 }
 
 }  // namespace backplane::collectives

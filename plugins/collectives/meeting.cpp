@@ -223,18 +223,23 @@ void World::meet_by_messages(const bp_host* host, Group& group, const Notice& no
   call.count = sizeof notice;
   call.in = &notice;
   call.out = all.data();
-  void* work = nullptr;
-  check(provider_.start(group.handle, &call, &work), notice.op);
-  int32_t done = work == nullptr;
-  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "arrived"}, [&] {
-    if (!done) check(provider_.test(group.handle, work, &done), notice.op);
-    return done != 0;
-  });
+  exchange(host, group, notice, call);
   for (size_t i = 0; i < all.size(); ++i)
     if (!notice.agrees(all[i]))
       fail(BP_ERROR_DEVICE, "the ranks of group " + group.name + " disagree in call " + std::to_string(group.calls) +
                                 ": rank " + std::to_string(rank_) + " calls " + described(notice) + "; rank " +
                                 std::to_string(group.ranks[i]) + " calls " + described(all[i]));
+}
+
+// A call of the provider that is no user's.
+void World::exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call) {
+  void* work = nullptr;
+  check_for_all(provider_.start(group.handle, &call, &work), notice);
+  int32_t done = work == nullptr;
+  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "arrived"}, [&] {
+    if (!done) check_for_all(provider_.test(group.handle, work, &done), notice);
+    return done != 0;
+  });
 }
 
 void World::announce(const bp_host* host, Group& group, const Notice& notice) {

@@ -33,7 +33,14 @@ enum {
   BP_COLLECTIVE_BARRIER = 11
 };
 
-enum { BP_COLLECTIVE_SUM = 1, BP_COLLECTIVE_MAX = 2, BP_COLLECTIVE_MIN = 3, BP_COLLECTIVE_PROD = 4 };
+/* MEAN: of device providers alone. */
+enum {
+  BP_COLLECTIVE_SUM = 1,
+  BP_COLLECTIVE_MAX = 2,
+  BP_COLLECTIVE_MIN = 3,
+  BP_COLLECTIVE_PROD = 4,
+  BP_COLLECTIVE_MEAN = 5
+};
 
 enum { BP_COLLECTIVE_ALL_THERE = 1u << 0 /* a hint: all ranks of the group have made this call */ };
 
@@ -79,6 +86,45 @@ typedef struct bp_collective_provider {
 /* `out->header.struct_size` holds the caller's size on entry. */
 typedef bp_status(BP_CALL* bp_collective_provider_query_fn)(uint32_t version, bp_collective_provider* out);
 #define BP_COLLECTIVE_PROVIDER_SYMBOL "bp_collective_provider_query"
+
+/* Device providers: what moves data between devices of several ranks without the host, such as NCCL. Version 1.
+ *
+ * bp.distributed.init(devices=...) opens one beside the provider above, which stays in charge of the host's memory and
+ * of all that ranks tell each other. A device provider records calls on the stream of the device where the operands are
+ * computed, and returns at once. Which calls it takes depends on kind, reduction and dtype alone, so that all ranks
+ * decide alike; the host's provider does the others. `in` and `out` of a call are device memory. REDUCE and GATHER fill
+ * `out` with zeros on ranks other than the root. The dtype of a reduction is the tensor's own (BP_UINT8 for bool), and
+ * BP_UINT8 of all other calls. */
+#define BP_COLLECTIVE_DEVICES_VERSION 1
+
+typedef struct bp_collective_device_provider {
+  bp_header header; /* version: BP_COLLECTIVE_DEVICES_VERSION, or what was asked for if that is less */
+  const char* name;
+  /* The native handles that it needs of a backend, as bp_backend_def::native names them: of a device and of a stream.
+   * It serves every backend that has them. */
+  const char* device_kind;
+  const char* stream_kind;
+  uint64_t id_bytes; /* of what identifies a group */
+  /* Whether everything that it needs is there on this machine. */
+  bp_status(BP_CALL* is_available)(void);
+  /* Called by the group's first rank, which gives the bytes to the others. */
+  bp_status(BP_CALL* make_id)(void* id);
+  /* Connects a device. All ranks of the group call it at the same time; it waits for them. */
+  bp_status(BP_CALL* open)(const void* id, int32_t rank, int32_t size, void* device, void** group);
+  /* BP_OK: `start` takes such calls. Reads kind, reduce and dtype. */
+  bp_status(BP_CALL* supports)(const bp_collective_call* call);
+  bp_status(BP_CALL* start)(void* group, const bp_collective_call* call, void* stream);
+  /* What has failed on the device since. Any thread. */
+  bp_status(BP_CALL* check)(void* group);
+  /* After the last call; waits for the calls that run. */
+  bp_status(BP_CALL* close)(void* group);
+  const char*(BP_CALL* error)(void);
+} bp_collective_device_provider;
+
+/* `out->header.struct_size` holds the caller's size on entry. */
+typedef bp_status(BP_CALL* bp_collective_device_provider_query_fn)(uint32_t version,
+                                                                   bp_collective_device_provider* out);
+#define BP_COLLECTIVE_DEVICE_PROVIDER_SYMBOL "bp_collective_device_provider_query"
 
 #ifdef __cplusplus
 }

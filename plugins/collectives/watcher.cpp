@@ -1,5 +1,6 @@
-// A thread for the case that a rank is lost while others are within a short call of the provider, which then never
-// returns: it reports the loss and ends the process. No exception can leave a call that does not return.
+// A thread for the case that a rank is lost while others are within a short call of the provider, or wait for a device
+// that runs such a call: neither ever returns. It reports the loss and ends the process, since no exception can leave a
+// call that does not return.
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +25,7 @@ void World::watch() {
     const uint64_t now = watched_.load(std::memory_order_acquire);
     looks = now == seen && now % 2 == 1 ? looks + 1 : 0;
     seen = now;
+    check_devices();
     if (looks < 2) continue;  // a fifth of a second within one call; launchers kill all ranks a second after a loss
     looks = 0;
     for (const int32_t rank : watched_group_.load()->ranks) {

@@ -17,12 +17,18 @@ std::mutex g_world_lock;
 std::shared_ptr<World> g_process_world;  // NOLINT: lives until the program leaves it
 thread_local std::shared_ptr<World> t_thread_world;
 
-bp_collective_provider opened(const std::string& file) {
-  // Never closed: a provider's library may have threads of its own.
+// Never closed: a provider's library may have threads of its own.
+template <class Query>
+Query query_of(const std::string& file, const char* argument, const char* symbol) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) ::backplane::detail::fail(BP_ERROR_VALUE, "init: provider: ", dlerror());
-  const auto query = reinterpret_cast<bp_collective_provider_query_fn>(dlsym(library, BP_COLLECTIVE_PROVIDER_SYMBOL));
-  BP_CHECK(query, VALUE, "init: provider: ", file, " exports no ", BP_COLLECTIVE_PROVIDER_SYMBOL);
+  if (!library) ::backplane::detail::fail(BP_ERROR_VALUE, "init: ", argument, ": ", dlerror());
+  const auto query = reinterpret_cast<Query>(dlsym(library, symbol));
+  BP_CHECK(query, VALUE, "init: ", argument, ": ", file, " exports no ", symbol);
+  return query;
+}
+
+bp_collective_provider opened(const std::string& file) {
+  const auto query = query_of<bp_collective_provider_query_fn>(file, "provider", BP_COLLECTIVE_PROVIDER_SYMBOL);
   bp_collective_provider provider{};
   provider.header = BP_HEADER(bp_collective_provider);
   BP_CHECK(query(BP_COLLECTIVES_VERSION, &provider) == BP_OK, VERSION, "init: provider: ", file,
@@ -31,6 +37,21 @@ bp_collective_provider opened(const std::string& file) {
                provider.share && provider.start && provider.test && provider.leave && provider.abort && provider.error,
            VERSION, "init: provider: ", file, " leaves functions of the contract out");
   return provider;
+}
+
+bp_collective_device_provider opened_for_devices(const std::string& file) {
+  const auto query =
+      query_of<bp_collective_device_provider_query_fn>(file, "devices", BP_COLLECTIVE_DEVICE_PROVIDER_SYMBOL);
+  bp_collective_device_provider devices{};
+  devices.header = BP_HEADER(bp_collective_device_provider);
+  BP_CHECK(query(BP_COLLECTIVE_DEVICES_VERSION, &devices) == BP_OK, VERSION, "init: devices: ", file,
+           " does not offer version ", BP_COLLECTIVE_DEVICES_VERSION, " of the contract of device providers");
+  BP_CHECK(devices.header.struct_size >= sizeof(bp_collective_device_provider) && devices.is_available &&
+               devices.make_id && devices.open && devices.supports && devices.start && devices.check && devices.close &&
+               devices.error && devices.device_kind && devices.stream_kind,
+           VERSION, "init: devices: ", file, " leaves functions of the contract out");
+  BP_CHECK(devices.is_available() == BP_OK, DEVICE, "init: argument devices: ", devices.name, ": ", devices.error());
+  return devices;
 }
 
 std::vector<int32_t> parsed(const std::string& name, int32_t size) {
@@ -63,18 +84,23 @@ std::string described(const Notice& notice) {
   if (notice.kind == BP_COLLECTIVE_BROADCAST || notice.kind == BP_COLLECTIVE_REDUCE ||
       notice.kind == BP_COLLECTIVE_SCATTER || notice.kind == BP_COLLECTIVE_GATHER)
     text << " with root " << notice.peer;
+  if (notice.on_device) text << " on the device";
   if (notice.site[0]) text << " at " << notice.site;
   return text.str();
 }
 
-std::shared_ptr<World> World::join(const std::string& provider, int32_t rank, int32_t size, const std::string& name) {
+std::shared_ptr<World> World::join(const std::string& provider, int32_t rank, int32_t size, const std::string& name,
+                                   const std::string& devices) {
   const bool threads = provider == "threads";
+  const bp_collective_device_provider device_table =
+      devices.empty() ? bp_collective_device_provider{} : opened_for_devices(devices);
   if (threads) place_thread(name, rank, size);
   const bp_collective_provider table = threads ? thread_provider() : opened(provider);
   void* connection = nullptr;
   if (const bp_status status = table.join(&rank, &size, &connection))
     throw Error(status, "init: " + std::string(table.name) + ": " + table.error());
   auto world = std::make_shared<World>(table, connection, rank, size, !threads);
+  world->devices_ = device_table;
   // A world of one rank is the process's, whoever asks for it.
   if (threads && size > 1) {
     t_thread_world = world;
@@ -144,6 +170,7 @@ void World::leave() {
   if (left_) return;
   stop_moving();
   left_ = true;
+  if (!has_failed()) close_devices();
   if (all_->board) all_->board.state(rank_).state.store(RankState::kLeft, std::memory_order_release);
   check(provider_.leave(connection_), "leave");
 }

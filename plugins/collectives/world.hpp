@@ -26,6 +26,8 @@ struct Group {
   int32_t place = 0;           // of this rank in it
   void* handle = nullptr;      // the provider's
   Board board;                 // empty: the ranks share no memory
+  void* devices = nullptr;     // the device provider's; NULL: there was no call on devices yet
+  bp_device device{};          // this rank's in it
   uint64_t calls = 0;          // made so far
   int32_t size() const { return static_cast<int32_t>(ranks.size()); }
 };
@@ -52,8 +54,9 @@ struct Pending {
 class World {
  public:
   // `provider`: a file, or "threads". Then `rank`, `size` and `name` say which of the ranks of which world this thread
-  // is; else they are not read.
-  static std::shared_ptr<World> join(const std::string& provider, int32_t rank, int32_t size, const std::string& name);
+  // is; else they are not read. `devices`: the file of a device provider, or empty.
+  static std::shared_ptr<World> join(const std::string& provider, int32_t rank, int32_t size, const std::string& name,
+                                     const std::string& devices);
   // The thread's own, or the process's. Throws where there is none.
   static World& current();
   static std::shared_ptr<World> find() noexcept;
@@ -73,6 +76,11 @@ class World {
   // what the second step is for.
   int64_t begin(const bp_host* host, Group& group, std::unique_ptr<Pending> pending);
   void end(const bp_host* host, int64_t number, const Notice& notice, void* out);
+
+  // Takes the device provider such calls, on this backend? Otherwise `reason` says why not.
+  bool takes_on_device(const bp_frame* frame, const bp_collective_call& call, std::string& reason) const;
+  // Compares the call, and records it on the frame's stream.
+  void run_on_device(const bp_frame* frame, Group& group, const Request& request);
 
   double timeout = 4.5;  // seconds that a rank waits for another
   bool has_failed() const;
@@ -99,6 +107,10 @@ class World {
   void look_around(const Wait& wait, Clock::time_point start);
   void meet(const bp_host* host, Group& group, const Notice& notice);
   void meet_by_messages(const bp_host* host, Group& group, const Notice& notice);
+  void exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call);
+  void open_devices(const bp_frame* frame, Group& group, const Notice& notice);
+  void check_devices();
+  void close_devices();
   void announce(const bp_host* host, Group& group, const Notice& notice);
   void expect(const bp_host* host, Group& group, const Notice& notice);
   void check_call(const bp_host* host, Group& group, const Request& request);
@@ -122,6 +134,8 @@ class World {
   void* const connection_;
   const int32_t rank_, size_;
   const bool is_process_;
+  bp_collective_device_provider devices_{};  // without functions: there is none
+  std::atomic<bool> uses_devices_{false};
   Group* all_ = nullptr;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::mutex groups_lock_;

@@ -18,7 +18,9 @@ constexpr bool fits() {
     // A struct is opaque, or of a layout that is checked by itself.
     return fits<To, ToTheirs>() ||
            (std::is_class_v<To> && std::is_class_v<ToTheirs> && std::is_const_v<To> == std::is_const_v<ToTheirs>);
-  } else
+  } else if constexpr (std::is_class_v<Ours> && std::is_class_v<Theirs>)
+    return sizeof(Ours) == sizeof(Theirs) && std::is_trivially_copyable_v<Ours> && std::is_trivially_copyable_v<Theirs>;
+  else
     return false;
 }
 template <class Ours, class... A, class Theirs, class... B>

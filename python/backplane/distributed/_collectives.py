@@ -11,6 +11,7 @@ from backplane import Tensor
 
 from ._connection import ops
 from ._groups import Group, chosen
+from ._world import world
 
 __all__ = [
     "Work", "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "recv", "reduce", "reduce_scatter", "scatter", "send",
@@ -44,6 +45,9 @@ def _tensor(name: str, x: Any) -> Tensor:
     return bp.asarray(x)
 
 
+_WAITED = "{}: the work was waited for before; keep the tensor that wait() gave"
+
+
 class Work:
     """A collective that has begun, as `all_reduce(x, async_op=True)` gives it: the data moves while the program computes.
 
@@ -58,7 +62,7 @@ class Work:
     def wait(self) -> Tensor:
         """The result, when it is there. Errors: those of the collective; ArgumentValueError where it was waited for before."""
         if self._call is None:
-            raise bp.ArgumentValueError(f"{self._name}: the work was waited for before; keep the tensor that wait() gave")
+            raise bp.ArgumentValueError(_WAITED.format(self._name))
         call, self._call = self._call, None
         result: Tensor = getattr(ops(), f"{self._name}_finish")(call, self._x, **self._words)
         return result
@@ -67,9 +71,26 @@ class Work:
         return f"<Work: {self._name} at {self._words['site']}, {'waited for' if self._call is None else 'begun'}>"
 
 
+class _DeviceWork(Work):
+    """Of a tensor that travels from device to device: the call itself returns at once, as all work on devices does."""
+
+    def __init__(self, name: str, x: Tensor, words: dict[str, Any]) -> None:
+        self._name, self._words = name, words
+        self._call = getattr(ops(), name)(x, **words)
+
+    def wait(self) -> Tensor:
+        if self._call is None:
+            raise bp.ArgumentValueError(_WAITED.format(self._name))
+        result, self._call = self._call, None
+        return result
+
+
 def _called(name: str, x: Any, async_op: bool, words: dict[str, Any]) -> Any:
     tensor = _tensor(name, x)
-    return Work(name, tensor, words) if async_op else getattr(ops(), name)(tensor, **words)
+    if not async_op:
+        return getattr(ops(), name)(tensor, **words)
+    on_device = world(name).has_device_provider and tensor.device != bp.Device("cpu")
+    return (_DeviceWork if on_device else Work)(name, tensor, words)
 
 
 @overload

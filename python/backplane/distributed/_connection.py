@@ -24,7 +24,12 @@ T = TypeVar("T")
 # What the launchers set for each process: the number of ranks.
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SIZE")
 _PROVIDER = "BACKPLANE_COLLECTIVES"
+_DEVICES = "BACKPLANE_COLLECTIVES_DEVICES"
 _TIMEOUT = "BACKPLANE_COLLECTIVES_TIMEOUT"
+_FIXES = {
+    "mpi": "pip install backplane-mpi, or build Backplane with MPI there (Debian: libopenmpi-dev, openmpi-bin), or give the path of a provider",
+    "nccl": "pip install backplane-cuda, or give the path of a device provider",
+}
 
 
 def ops() -> Any:
@@ -32,7 +37,13 @@ def ops() -> Any:
     return bp.ops.collective
 
 
-def _provider_file(name: str) -> str:
+def _on_host(op: str, *args: Any, **words: Any) -> Any:
+    """Calls an op without operands, whose result is made on the default device."""
+    with bp.device("cpu"):
+        return getattr(ops(), op)(*args, **words)
+
+
+def _provider_file(name: str, argument: str = "provider") -> str:
     """The file of a provider: `name` itself where it is a path, else collectives/NAME.so beside this package's plugins or in a package
     of the entry points `backplane.plugins`."""
     if os.sep in name:
@@ -44,18 +55,22 @@ def _provider_file(name: str) -> str:
     files = [os.path.join(folder, "collectives", f"{name}.so") for folder in folders]
     found = next(filter(os.path.exists, files), None)
     if found is None:
-        raise bp.DeviceError(
-            f"init: argument provider: {files[0]} does not exist. Fix: pip install backplane-mpi, or build Backplane with MPI there "
-            "(Debian: libopenmpi-dev, openmpi-bin), or give the path of a provider"
-        )
+        raise bp.DeviceError(f"init: argument {argument}: {files[0]} does not exist. Fix: {_FIXES.get(name, 'give the path of a shared object')}")
     return found
 
 
-def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
+def _devices_file(devices: str | None) -> str:
+    chosen = devices if devices is not None else os.environ.get(_DEVICES, "")
+    return "" if chosen in ("", "none") else _provider_file(chosen, "devices")
+
+
+def init(provider: str | None = None, *, devices: str | None = None, timeout: float | None = None) -> Any:
     """Connects this process to the other ranks of the program; returns the group of all ranks.
 
     provider: "mpi", the path of a provider's shared object, or "none" for a single process. Left out: "mpi" in a process that mpirun,
     srun or `backplane launch` has started, else "none"; the variable BACKPLANE_COLLECTIVES says otherwise.
+    devices: "nccl", or the path of a device provider: the ranks' CUDA tensors then travel from device to device, on their streams. Left out
+    or "none": tensors of devices travel through the host's memory; the variable BACKPLANE_COLLECTIVES_DEVICES says otherwise.
     timeout: how many seconds a rank waits for another before all of them raise an error; 4.5 unless given here or in the variable
     BACKPLANE_COLLECTIVES_TIMEOUT. Calls after the first one return the same group.
     Errors: DeviceError where the provider is not there or cannot connect; ArgumentValueError for a second provider.
@@ -71,8 +86,9 @@ def init(provider: str | None = None, *, timeout: float | None = None) -> Any:
         return world_group()
     seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, "4.5")))
     file = "threads" if chosen in ("none", "threads") else _provider_file(chosen)
-    rank, size = ops().join(file, timeout=seconds).tolist()
-    process.append(World(rank, size, chosen))
+    device_file = _devices_file(devices)
+    rank, size = _on_host("join", file, timeout=seconds, devices=device_file).tolist()
+    process.append(World(rank, size, chosen, bool(device_file)))
     atexit.register(_at_exit)
     if size > 1:
         _watch()
@@ -103,17 +119,17 @@ def finalize() -> None:
 
 def _leave() -> None:
     process.clear()
-    ops().control("leave")
+    _on_host("control", "leave")
 
 
 def _at_exit() -> None:
     """After a failure of the ranks the processes end together; else each leaves once its program has ended."""
     if not process:
         return
-    if ops().control("failed").item():
+    if _on_host("control", "failed").item():
         sys.stdout.flush()
         sys.stderr.flush()
-        ops().control("abort")
+        _on_host("control", "abort")
     _leave()
 
 
@@ -133,7 +149,7 @@ def _watch() -> None:
 def _on_term(number: int, frame: Any) -> None:
     signal.signal(number, signal.SIG_DFL)
     if process:
-        ops().control("inquire")  # raises where a rank is lost
+        _on_host("control", "inquire")  # raises where a rank is lost
     os.kill(os.getpid(), number)
 
 
@@ -158,7 +174,7 @@ def _seconds(value: float) -> float:
 
 def set_timeout(seconds: float) -> float:
     """Sets the timeout of this rank; returns the one before."""
-    before: float = ops().control("timeout", value=_seconds(seconds)).item()
+    before: float = _on_host("control", "timeout", value=_seconds(seconds)).item()
     return before
 
 
@@ -184,27 +200,29 @@ class _Rank(Generic[T]):
         self.error: BaseException | None = None
 
 
-def run_threads(n: int, fun: Callable[[], T], *, timeout: float = 4.5) -> list[T]:
-    """Runs fun on n ranks that are threads of this process, for tests; returns what each gave, in the order of ranks.
+def run_threads(n: int, fun: Callable[[], T], *, devices: str | None = None, timeout: float = 4.5) -> list[T]:
+    """Runs fun on n ranks that are threads of this process; returns what each gave, in the order of ranks.
 
-    Within fun, all of bp.distributed works as in n processes. The first error of a rank is raised.
+    Within fun, all of bp.distributed works as in n processes. The first error of a rank is raised. devices: as for init; each rank then
+    computes on a device of its own.
     """
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise bp.ArgumentValueError(f"run_threads: argument n: found {n!r}, expected a positive integer")
+    device_file = _devices_file(devices)
     name = f"threads {os.getpid()} {next(_worlds)}"
     ranks = [_Rank[T]() for _ in range(n)]
 
     def main(number: int) -> None:
         try:
-            ops().join("threads", rank=number, size=n, world=name, timeout=_seconds(timeout))
-            here.world = World(number, n, "threads")
+            _on_host("join", "threads", rank=number, size=n, world=name, timeout=_seconds(timeout), devices=device_file)
+            here.world = World(number, n, "threads", bool(device_file))
             ranks[number].result = fun()
         except BaseException as error:
             ranks[number].error = error
         finally:
             if here.world is not None:
                 here.world = None
-                ops().control("leave")
+                _on_host("control", "leave")
 
     threads = [threading.Thread(target=main, args=(i,), name=f"rank {i}") for i in range(n)]
     for thread in threads:

@@ -8,10 +8,10 @@ import backplane as bp
 
 
 class World:
-    """What this process, or a thread of run_threads, is among the ranks."""
+    """What this process, or a thread of run_threads, is among the ranks. has_device_provider: init was given `devices`."""
 
-    def __init__(self, rank: int, size: int, provider: str) -> None:
-        self.rank, self.size, self.provider = rank, size, provider
+    def __init__(self, rank: int, size: int, provider: str, has_device_provider: bool = False) -> None:
+        self.rank, self.size, self.provider, self.has_device_provider = rank, size, provider, has_device_provider
 
 
 class _Here(threading.local):

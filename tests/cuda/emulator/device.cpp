@@ -50,6 +50,24 @@ void Device::wait_for(Stream& stream, std::shared_ptr<Event> event) {
   stream.tasks.push_back({nullptr, std::move(event), recording, false});
 }
 
+void Device::join(Stream& stream, std::shared_ptr<Joint> joint) {
+  if (joint->recorded == 0) {
+    joint->done->recorded = 1;
+    joint->done->device = stream.device;
+    ++busy_;
+  }
+  ++joint->recorded;
+  record(stream, [joint] {
+    if (++joint->reached < joint->size) return;
+    Memory::instance().look_from_everywhere();
+    joint->work();
+    joint->done->done = 1;
+  });
+  wait_for(stream, joint->done);
+  if (joint->recorded == joint->size) --busy_;
+  changed_.notify_all();
+}
+
 // All but the function that runs.
 void Device::clear(Stream& stream) {
   while (stream.tasks.size() > size_t{stream.busy}) {

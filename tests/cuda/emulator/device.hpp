@@ -59,6 +59,14 @@ struct Stream {
   std::shared_ptr<Capture> capture;
 };
 
+// Work of several streams: it runs in the turn of the last of them, and no stream goes on before.
+struct Joint {
+  int size = 0;
+  Work work;
+  int recorded = 0, reached = 0;
+  std::shared_ptr<Event> done = std::make_shared<Event>();
+};
+
 struct Graph {
   int device = 0;
   std::vector<Work> works;
@@ -121,6 +129,8 @@ class Device {
   void record(Stream& stream, Work work);  // or captures it
   void record_on_host(Stream& stream, Work work);
   void wait_for(Stream& stream, std::shared_ptr<Event> event);
+  // The stream's part of work that several streams do together: see services.hpp.
+  void join(Stream& stream, std::shared_ptr<Joint> joint);
   // Runs work until `until` holds or nothing is left that could run.
   void run(const std::function<bool()>& until);
   void run_all() {
@@ -140,9 +150,9 @@ class Device {
 
   std::condition_variable_any changed_;
   std::vector<std::shared_ptr<Stream>> on_host_;  // whose function in front is to run
-  int busy_ = 0;                                  // streams with one that runs or is to
-  int waiting_on_host_ = 0;                       // functions on all streams
-  bool serving_ = false;                          // the thread was started
+  int busy_ = 0;             // streams with one that runs or is to, and joints that want more streams
+  int waiting_on_host_ = 0;  // functions on all streams
+  bool serving_ = false;     // the thread was started
 };
 
 }  // namespace emulator

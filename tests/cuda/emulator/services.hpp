@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #define BP_EMULATOR_SERVICE __attribute__((visibility("default")))
@@ -13,6 +14,11 @@ namespace emulator {
 
 // False: there is no such stream, no current context, or the device is lost. `work` runs in the stream's turn.
 BP_EMULATOR_SERVICE bool record_work(void* stream, std::function<void()> work);
+
+// The same on `size` streams, of any devices: each gives its part by the same `joint`, which the first call makes.
+// `work`, the last call's, runs once, when the turn of all parts has come; no stream goes on before.
+BP_EMULATOR_SERVICE bool record_joint_work(void* stream, int size, std::shared_ptr<void>& joint,
+                                           std::function<void()> work);
 
 // Within work. They end it, and lose the device, where the range is no memory of one block; a read also where it has
 // not been written.

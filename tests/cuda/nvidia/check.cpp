@@ -5,6 +5,7 @@
 #include <cufft.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
+#include <nccl.h>
 #include <nvrtc.h>
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "libraries/cufft.hpp"
 #include "libraries/cusolver.hpp"
 #include "libraries/nvrtc.hpp"
+#include "nccl.hpp"
 
 namespace {
 
@@ -133,6 +135,31 @@ BP_NVRTC(BACKPLANE_SAME_FORM)
 BACKPLANE_SAME_VALUE(nvrtc::kSuccess, NVRTC_SUCCESS)
 BACKPLANE_SAME_VALUE(nvrtc::kCompilation, NVRTC_ERROR_COMPILATION)
 
+using backplane::nccl::UniqueId;
+namespace nccl = backplane::nccl;
+BP_NCCL(BACKPLANE_SAME_FORM)
+static_assert(NCCL_MAJOR == 2);  // as in the library's file name
+static_assert(sizeof(UniqueId) == NCCL_UNIQUE_ID_BYTES);
+BACKPLANE_SAME_VALUE(nccl::kSuccess, ncclSuccess)
+BACKPLANE_SAME_VALUE(nccl::kInvalidArgument, ncclInvalidArgument)
+BACKPLANE_SAME_VALUE(nccl::kInvalidUsage, ncclInvalidUsage)
+BACKPLANE_SAME_VALUE(nccl::kInProgress, ncclInProgress)
+BACKPLANE_SAME_VALUE(nccl::kSum, ncclSum)
+BACKPLANE_SAME_VALUE(nccl::kProd, ncclProd)
+BACKPLANE_SAME_VALUE(nccl::kMax, ncclMax)
+BACKPLANE_SAME_VALUE(nccl::kMin, ncclMin)
+BACKPLANE_SAME_VALUE(nccl::kAvg, ncclAvg)
+BACKPLANE_SAME_VALUE(nccl::kInt8, ncclInt8)
+BACKPLANE_SAME_VALUE(nccl::kUint8, ncclUint8)
+BACKPLANE_SAME_VALUE(nccl::kInt32, ncclInt32)
+BACKPLANE_SAME_VALUE(nccl::kUint32, ncclUint32)
+BACKPLANE_SAME_VALUE(nccl::kInt64, ncclInt64)
+BACKPLANE_SAME_VALUE(nccl::kUint64, ncclUint64)
+BACKPLANE_SAME_VALUE(nccl::kFloat16, ncclFloat16)
+BACKPLANE_SAME_VALUE(nccl::kBfloat16, ncclBfloat16)
+BACKPLANE_SAME_VALUE(nccl::kFloat32, ncclFloat32)
+BACKPLANE_SAME_VALUE(nccl::kFloat64, ncclFloat64)
+
 struct Symbol {
   const char* name;
 };
@@ -142,6 +169,7 @@ constexpr Symbol kCudnn[] = {BP_CUDNN(BACKPLANE_SYMBOL)};
 constexpr Symbol kCufft[] = {BP_CUFFT(BACKPLANE_SYMBOL)};
 constexpr Symbol kCusolver[] = {BP_CUSOLVER(BACKPLANE_SYMBOL)};
 constexpr Symbol kNvrtc[] = {BP_NVRTC(BACKPLANE_SYMBOL)};
+constexpr Symbol kNccl[] = {BP_NCCL(BACKPLANE_SYMBOL)};
 
 template <size_t n>
 bool has_all(const char* file, const Symbol (&symbols)[n]) {
@@ -165,5 +193,6 @@ int main() {
   good &= has_all("libcufft.so.12", kCufft);
   good &= has_all("libcusolver.so.12", kCusolver);
   good &= has_all("libnvrtc.so.13", kNvrtc);
+  good &= has_all("libnccl.so.2", kNccl);
   return good ? 0 : 1;
 }
