@@ -1,4 +1,5 @@
-// The ops' kernels on devices that the device provider serves. They decline what it does not take, which the host does.
+// The ops' kernels on devices that the device provider serves. They decline calls that the provider does not take; the
+// host runs those.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@ uint32_t reduction_of(Text op) {
   return static_cast<uint32_t>(std::find(std::begin(kNames), std::end(kNames), op) - std::begin(kNames));
 }
 
-// Sets what a device provider is told of a reduction: bools as bytes, of which the least is `and`, and so the product.
+// Describes a reduction to a device provider. Bools travel as bytes: their product and their minimum are the same.
 void describe_reduction(bp_collective_call& call, Text op, bp_dtype dtype) {
   call.reduce = reduction_of(op);
   call.dtype = dtype == BP_BOOL ? bp_dtype{BP_UINT8} : dtype;

@@ -231,7 +231,7 @@ void World::meet_by_messages(const bp_host* host, Group& group, const Notice& no
                                 std::to_string(group.ranks[i]) + " calls " + described(all[i]));
 }
 
-// A call of the provider that is no user's.
+// A call of the provider that this file makes by itself.
 void World::exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call) {
   void* work = nullptr;
   check_for_all(provider_.start(group.handle, &call, &work), notice);

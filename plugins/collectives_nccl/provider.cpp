@@ -131,7 +131,7 @@ const char* refusal(const bp_collective_call& call) {
   return nullptr;
 }
 
-// What one call moves, in NCCL's terms: a complex number is two real ones.
+// The operands of a call in NCCL's terms: a complex number is two real ones.
 struct Moved {
   explicit Moved(const bp_collective_call& call)
       : in(static_cast<const char*>(call.in)), out(static_cast<char*>(call.out)), count(call.count) {
