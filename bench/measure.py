@@ -206,3 +206,14 @@ def instructions(bench):
             totals.append(int(re.search(r"Collected : (\d+)", done.stderr)[1]))
         counts[case] = round((totals[1] - totals[0]) / 2000, 1)
     return counts
+
+
+def collectives(bench, quick):
+    """Seconds of all_reduce on two ranks, per size and way; see collective_times.py."""
+    library = bench.build / "bench/bench_collectives.so"
+    if not library.exists():
+        raise SystemExit("bench collectives: the build has no MPI. Fix: as root, apt-get install libopenmpi-dev openmpi-bin")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "backplane.distributed.launch", "-n", "2", "--logs", folder, ROOT / "bench/collective_times.py", library]
+        run([*command, *(["--quick"] if quick else [])])
+        return json.loads(pathlib.Path(folder, "rank.0.log").read_text().splitlines()[-1])

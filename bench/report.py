@@ -116,3 +116,16 @@ def text_table(rows):
 def markdown_table(rows):
     lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells() for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def collective_rows(results):
+    """The smallest size by what a call adds to MPI's, 1 MiB by the ratio; the others for information."""
+    rows = []
+    for result in results:
+        size, limit = result["bytes"], 1.05 if result["bytes"] == 1 << 20 else None
+        for way, name in (("op", "C++"), ("python", "Python")):
+            what = f"{name}: all_reduce of {size:,} bytes on 2 ranks"
+            if size == 4:
+                rows.append(Row(what + ", over MPI_Allreduce", (result[way] - result["mpi"]) * 1e9, "ns", 1000))
+            rows.append(Row(what, result[way] * 1e6, "µs", limit, result["mpi"] * 1e6, "MPI_Allreduce"))
+    return rows

@@ -12,8 +12,9 @@ growth        writes and reads of a few elements of a large tensor, beside NumPy
 half          kernels in float16 and bfloat16 beside float32; words after it choose cases (half reductions sum)
 vulkan        the Vulkan backend beside a copy's bandwidth and the CPU backend; what is counted (submissions, objects) is asserted by
               tests/backends/vulkan
+collectives   all_reduce on two ranks over MPI, from C++ and from Python, beside MPI's own call in C; --quick takes fewer sizes and turns
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile, sources, cpu, half and vulkan: into docs/reference/performance.md; memory and growth: into
+--write       overhead, transforms, compile, sources, cpu, half, vulkan and collectives: into docs/reference/performance.md; memory and growth: into
               docs/reference/memory.md; instructions: into bench/instructions.json
 """
 
@@ -202,11 +203,18 @@ def vulkan(write):
     return rows
 
 
+def collectives(bench, options):
+    rows = report.collective_rows(measure.collectives(bench, options.quick))
+    if options.write:
+        write_page([("Collectives", report.markdown_table(rows))])
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "memory", "growth", "vulkan", "instructions"])
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "memory", "growth", "vulkan", "collectives", "instructions"])
     parser.add_argument("words", nargs="*", help="of compile, cpu, half, memory and growth: measure the cases whose names hold all of these")
-    parser.add_argument("--quick", action="store_true", help="of compile, cpu and growth: fewer sizes and turns")
+    parser.add_argument("--quick", action="store_true", help="of compile, cpu, growth and collectives: fewer sizes and turns")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of compile and cpu")
     parser.add_argument("--without", nargs="+", default=[], help="of compile: ways to leave out")
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -232,6 +240,8 @@ def main():
         rows = memory(options)
     elif options.name == "growth":
         rows = growth(options)
+    elif options.name == "collectives":
+        rows = collectives(bench, options)
     elif options.name == "transforms":
         rows = transforms(bench)
         if options.write:

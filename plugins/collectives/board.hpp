@@ -35,11 +35,29 @@ struct Notice {
            ndim == other.ndim && on_device == other.on_device && elements == other.elements &&
            std::memcmp(shape, other.shape, sizeof shape) == 0;
   }
+  // Of what has to agree: notices with one digest agree.
+  uint64_t digest() const {
+    uint64_t mixed = 0;
+    const auto mix = [&](uint64_t word) {
+      mixed = (mixed ^ word) * 0x9e3779b97f4a7c15u;
+      mixed ^= mixed >> 32;
+    };
+    mix(kind | uint64_t{reduce} << 32);
+    mix(dtype | uint64_t{on_device} << 32);
+    mix(static_cast<uint32_t>(peer) | static_cast<uint64_t>(static_cast<uint32_t>(ndim)) << 32);
+    mix(elements);
+    for (int32_t i = 0; i < ndim && i < kMostDims; ++i) mix(static_cast<uint64_t>(shape[i]));
+    return mixed;
+  }
 };
 
-// Written by one rank: `count` grows to n + 1 once notice n lies in its place.
-struct Slot {
+// Written by one rank: `count` grows to n + 1 once notice n lies in its place. What others read of most calls comes
+// first, in one line of the cache; they read the notice where the digests differ. A small operand lies beside them.
+struct alignas(64) Slot {
+  static constexpr uint64_t kMostBytes = 240;
   std::atomic<uint64_t> count;
+  uint64_t digest;
+  alignas(16) char operand[kMostBytes];
   Notice notice;
 };
 
@@ -74,9 +92,11 @@ struct Failure {
 class Board {
  public:
   Board() = default;
-  Board(void* memory, int32_t n) : base_(static_cast<char*>(memory)), n_(n) {}
+  // Ranks map the memory at page boundaries, so that all of them skip the same bytes.
+  Board(void* memory, int32_t n)
+      : base_(reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory) + kLine - 1) / kLine * kLine)), n_(n) {}
   static uint64_t bytes(int32_t n) {
-    return at_pairs(n) + (n <= kMostPaired ? sizeof(Pair) * static_cast<uint64_t>(n * n) : 0);
+    return kLine + at_pairs(n) + (n <= kMostPaired ? sizeof(Pair) * static_cast<uint64_t>(n * n) : 0);
   }
 
   explicit operator bool() const { return base_ != nullptr; }
@@ -91,6 +111,7 @@ class Board {
 
  private:
   static constexpr int32_t kMostPaired = 64;
+  static constexpr uintptr_t kLine = 64;  // of the cache
   static constexpr uint64_t kAtStates = (sizeof(Failure) + 63) / 64 * 64;
   static uint64_t at_slots(int32_t n) {
     return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64;

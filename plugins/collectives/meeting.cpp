@@ -4,16 +4,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 #include <thread>
 
+#include "backplane/plugin/dtype.hpp"
 #include "interpreter.hpp"
+#include "results.hpp"
 #include "world.hpp"
 
 namespace backplane::collectives {
 namespace {
 
 constexpr int kWithoutPause = 512;  // looks of a wait before it gives Python's lock and the processor away
+constexpr auto kSpin = std::chrono::microseconds(30);  // where each rank has a processor, and is a process
+constexpr uint64_t kLittle = 64 << 10;                 // bytes that travel in less time than Python's lock takes
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kAwake = std::chrono::milliseconds(2);
 constexpr auto kBusy = std::chrono::microseconds(100);  // a yield that takes longer met other programs
@@ -32,6 +37,18 @@ bool has_ended(int64_t process) {
   text[size] = 0;
   const char* name_end = std::strrchr(text, ')');
   return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+bool is_between_two(const bp_collective_call& call) {
+  return call.kind == BP_COLLECTIVE_SEND || call.kind == BP_COLLECTIVE_RECV;
+}
+
+// What this rank gives.
+uint64_t operand_bytes(const bp_collective_call& call, int32_t size) {
+  const uint64_t block = call.count * static_cast<uint64_t>(plugin::kItemSize[call.dtype]);
+  const bool divides = call.kind == BP_COLLECTIVE_REDUCE_SCATTER || call.kind == BP_COLLECTIVE_ALL_TO_ALL ||
+                       call.kind == BP_COLLECTIVE_SCATTER;
+  return divides ? block * static_cast<uint64_t>(size) : block;
 }
 
 std::string ranks_of(const Group& group, const std::vector<int32_t>& places) {
@@ -123,6 +140,10 @@ template <class Ready>
 void World::wait_for(const Wait& wait, Ready ready) {
   for (int i = 0; i < kWithoutPause; ++i)
     if (ready()) return;
+  if (spins_)
+    for (const Clock::time_point end = Clock::now() + kSpin; Clock::now() < end;)
+      for (int i = 0; i < 64; ++i)
+        if (ready()) return;
   const WithoutInterpreter unlocked;
   const Clock::time_point start = Clock::now();
   Clock::time_point awake_until = start + kAwake;
@@ -133,10 +154,11 @@ void World::wait_for(const Wait& wait, Ready ready) {
       look_around(wait, start);
       looked = now;
     }
-    // On a busy machine a yield costs the turns of all others, and a short sleep little more than itself.
+    // On a busy machine a yield costs the turns of all others, and a short sleep little more than itself. Ranks that
+    // have a processor each do not give it away at once: both would wait for their turns at every call.
     if (now >= awake_until) {
       std::this_thread::sleep_for(kPause);
-    } else {
+    } else if (!spins_) {
       std::this_thread::yield();
       if (Clock::now() - now > kBusy) awake_until = now;
     }
@@ -181,11 +203,14 @@ std::unique_ptr<Group> World::make_group(const std::string& name, std::vector<in
   return group;
 }
 
-void World::meet(const bp_host* host, Group& group, const Notice& notice) {
+void World::meet(const bp_host* host, Group& group, const Notice& notice, std::span<const char> operand) {
   if (group.size() == 1) return;
   if (!group.board) return meet_by_messages(host, group, notice);
   const uint64_t number = group.calls++;
+  const uint64_t digest = notice.digest();
   Slot& own = group.board.slot(group.place, number);
+  std::memcpy(own.operand, operand.data(), operand.size());
+  own.digest = digest;
   own.notice = notice;
   own.count.store(number + 1, std::memory_order_release);
   const auto is_there = [&](int32_t place) {
@@ -203,8 +228,10 @@ void World::meet(const bp_host* host, Group& group, const Notice& notice) {
     return next == group.size();
   });
   for (int32_t i = 0; i < group.size(); ++i) {
-    const Notice& other = group.board.slot(i, number).notice;
-    if (notice.agrees(other)) continue;
+    const Slot& slot = group.board.slot(i, number);
+    if (slot.digest == digest) [[likely]]
+      continue;
+    const Notice& other = slot.notice;
     const int32_t rank = group.ranks[static_cast<size_t>(i)];
     const auto own_text = "rank " + std::to_string(rank_) + " calls " + described(notice);
     const auto other_text = "rank " + std::to_string(rank) + " calls " + described(other);
@@ -273,8 +300,7 @@ void World::wait_until_moved(const bp_host* host, Group& group, const Request& r
   const auto others = [&] {
     std::vector<int32_t> places;
     for (int32_t i = 0; i < group.size(); ++i) {
-      const bool concerned =
-          request.call.kind < BP_COLLECTIVE_SEND || request.call.kind > BP_COLLECTIVE_RECV || i == request.call.peer;
+      const bool concerned = !is_between_two(request.call) || i == request.call.peer;
       if (concerned && i != group.place) places.push_back(i);
     }
     return places;
@@ -290,10 +316,14 @@ void World::check_for_all(bp_status status, const Notice& notice) {
          described(notice) + " on rank " + std::to_string(rank_) + ": " + provider_.name + ": " + provider_.error());
 }
 
+void World::check_ready(const Notice& notice) const {
+  check_failure();
+  BP_CHECK(!left_, DEVICE, notice.op, ": this process has left the others (bp.distributed.finalize)");
+}
+
 // Before data moves, the ranks compare their calls.
 void World::check_call(const bp_host* host, Group& group, const Request& request) {
-  check_failure();
-  BP_CHECK(!left_, DEVICE, request.notice.op, ": this process has left the others (bp.distributed.finalize)");
+  check_ready(request.notice);
   if (request.call.kind == BP_COLLECTIVE_SEND)
     announce(host, group, request.notice);
   else if (request.call.kind == BP_COLLECTIVE_RECV)
@@ -302,19 +332,41 @@ void World::check_call(const bp_host* host, Group& group, const Request& request
     meet(host, group, request.notice);
 }
 
-void World::start(Group& group, const Request& request, void** work) {
+// `may_wait`: for all of the call, where no rank is missing.
+void World::start(Group& group, const Request& request, bool may_wait, void** work) {
   bp_collective_call call = request.call;
-  if (call.kind < BP_COLLECTIVE_SEND || call.kind > BP_COLLECTIVE_RECV) call.flags = BP_COLLECTIVE_ALL_THERE;
+  if (may_wait && !is_between_two(call)) call.flags = BP_COLLECTIVE_ALL_THERE;
   const Watched watched(*this, group, request.notice);
   check_for_all(provider_.start(group.handle, &call, work), request.notice);
 }
 
+// Small operands travel with the notices.
+bool World::run_on_board(const bp_host* host, Group& group, const Request& request) {
+  const bp_collective_call& call = request.call;
+  const uint64_t bytes = operand_bytes(call, group.size());
+  if (!group.board || group.size() == 1 || call.count == 0 || is_between_two(call) || !call.in ||
+      bytes > Slot::kMostBytes)
+    return false;
+  check_ready(request.notice);
+  meet(host, group, request.notice, {static_cast<const char*>(call.in), bytes});
+  std::vector<const void*> operands(group.ranks.size());
+  for (int32_t i = 0; i < group.size(); ++i)
+    operands[static_cast<size_t>(i)] = group.board.slot(i, group.calls - 1).operand;
+  check_for_all(compute_result(call, static_cast<size_t>(group.place), operands), request.notice);
+  return true;
+}
+
 void World::run(const bp_host* host, Group& group, const Request& request) {
   settle_order(host, group);
+  if (run_on_board(host, group, request)) return;
   check_call(host, group, request);
   if (request.call.count == 0) return;
   void* work = nullptr;
-  start(group, request, &work);
+  {
+    std::optional<WithoutInterpreter> unlocked;
+    if (request.notice.elements > kLittle) unlocked.emplace();
+    start(group, request, true, &work);
+  }
   if (!work) return;
   int32_t done = 0;
   wait_until_moved(host, group, request, [&] {

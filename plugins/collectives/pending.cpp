@@ -8,6 +8,7 @@ namespace backplane::collectives {
 namespace {
 
 constexpr auto kPauseOfMover = std::chrono::microseconds(50);
+constexpr size_t kLittle = 64 << 10;  // bytes that move in less time than a second thread takes over
 
 }  // namespace
 
@@ -15,7 +16,8 @@ int64_t World::begin(const bp_host* host, Group& group, std::unique_ptr<Pending>
   settle_order(host, group);
   check_call(host, group, pending->request);
   pending->group = &group;
-  if (pending->request.call.count > 0) start(group, pending->request, &pending->work);
+  const bool is_little = pending->in.size() + pending->out.size() <= kLittle;
+  if (pending->request.call.count > 0) start(group, pending->request, is_little, &pending->work);
   pending->done = pending->work == nullptr;
   std::lock_guard guard(pending_lock_);
   pending->number = ++begun_;

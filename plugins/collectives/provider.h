@@ -6,7 +6,7 @@
  * memory, the comparison of what the ranks call, deadlines, and what happens when a rank is lost.
  *
  * A provider therefore never waits without end: `start` begins a call, and `test` moves it on. Only where a call has
- * the flag BP_COLLECTIVE_ALL_THERE, and moves little, may `start` wait for the others.
+ * the flag BP_COLLECTIVE_ALL_THERE may `start` wait until the call has ended.
  * Structs grow at their ends only: read and write no more than `struct_size` says. */
 #ifndef BACKPLANE_COLLECTIVES_PROVIDER_H
 #define BACKPLANE_COLLECTIVES_PROVIDER_H

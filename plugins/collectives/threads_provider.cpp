@@ -1,7 +1,6 @@
 // The provider whose ranks are threads of one process: for tests, and for several devices of one process. Each rank
-// reads the others' operands where they lie, and reduces them in the order of ranks.
+// reads the others' operands where they lie.
 #include <atomic>
-#include <complex>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -11,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backplane/plugin/dtype.hpp"
+#include "results.hpp"
 #include "world.hpp"
 
 namespace backplane::collectives {
@@ -58,92 +57,12 @@ thread_local struct Place {
 } t_place;
 thread_local std::string t_thread_error;
 
-template <class T>
-void combine(uint32_t reduce, T* to, const T* from, uint64_t n) {
-  for (uint64_t i = 0; i < n; ++i) {
-    if (reduce == BP_COLLECTIVE_SUM) {
-      if constexpr (std::is_integral_v<T>)
-        to[i] = static_cast<T>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(from[i]));
-      else
-        to[i] += from[i];
-    } else if (reduce == BP_COLLECTIVE_PROD) {
-      if constexpr (std::is_integral_v<T>)
-        to[i] = static_cast<T>(static_cast<uint64_t>(to[i]) * static_cast<uint64_t>(from[i]));
-      else
-        to[i] *= from[i];
-    } else if constexpr (!plugin::kIsComplex<T>) {
-      const bool takes = reduce == BP_COLLECTIVE_MAX ? from[i] > to[i] : from[i] < to[i];
-      if (takes || from[i] != from[i]) to[i] = from[i];  // NaN stays
-    }
-  }
-}
-
-bp_status combined(const bp_collective_call& call, void* to, const void* from, uint64_t n) {
-  switch (call.dtype) {
-#define BP_COMBINE(constant, type)                                                   \
-  case BP_##constant:                                                                \
-    combine(call.reduce, static_cast<type*>(to), static_cast<const type*>(from), n); \
-    return BP_OK;
-    BP_COMBINE(INT8, int8_t)
-    BP_COMBINE(INT16, int16_t)
-    BP_COMBINE(INT32, int32_t)
-    BP_COMBINE(INT64, int64_t)
-    BP_COMBINE(UINT8, uint8_t)
-    BP_COMBINE(UINT16, uint16_t)
-    BP_COMBINE(UINT32, uint32_t)
-    BP_COMBINE(UINT64, uint64_t)
-    BP_COMBINE(FLOAT32, float)
-    BP_COMBINE(FLOAT64, double)
-    BP_COMBINE(COMPLEX64, std::complex<float>)
-    BP_COMBINE(COMPLEX128, std::complex<double>)
-#undef BP_COMBINE
-    default:
-      t_thread_error = "a dtype that does not reduce";
-      return BP_ERROR_DTYPE;
-  }
-}
-
-// This rank's result, from the operands of all.
 bp_status compute(const Member& member, const bp_collective_call& call) {
-  const auto& calls = member.group->calls;
-  const uint64_t bytes = call.count * static_cast<uint64_t>(plugin::kItemSize[call.dtype]);
-  char* out = static_cast<char*>(call.out);
-  const auto block = [&](size_t from, size_t index) {
-    return static_cast<const char*>(calls[from]->in) + index * bytes;
-  };
-  const auto root = static_cast<size_t>(call.peer);
-  const auto reduce = [&](size_t index) -> bp_status {
-    std::memcpy(out, block(0, index), bytes);
-    for (size_t i = 1; i < member.size; ++i)
-      if (const bp_status status = combined(call, out, block(i, index), call.count)) return status;
-    return BP_OK;
-  };
-  switch (call.kind) {
-    case BP_COLLECTIVE_ALL_REDUCE:
-      return reduce(0);
-    case BP_COLLECTIVE_REDUCE:
-      return member.place == root ? reduce(0) : bp_status{BP_OK};
-    case BP_COLLECTIVE_REDUCE_SCATTER:
-      return reduce(member.place);
-    case BP_COLLECTIVE_BROADCAST:
-      std::memcpy(out, block(root, 0), bytes);
-      break;
-    case BP_COLLECTIVE_SCATTER:
-      std::memcpy(out, block(root, member.place), bytes);
-      break;
-    case BP_COLLECTIVE_GATHER:
-      if (member.place != root) break;
-      [[fallthrough]];
-    case BP_COLLECTIVE_ALL_GATHER:
-      for (size_t i = 0; i < member.size; ++i) std::memcpy(out + i * bytes, block(i, 0), bytes);
-      break;
-    case BP_COLLECTIVE_ALL_TO_ALL:
-      for (size_t i = 0; i < member.size; ++i) std::memcpy(out + i * bytes, block(i, member.place), bytes);
-      break;
-    default:
-      break;
-  }
-  return BP_OK;
+  std::vector<const void*> operands(member.size);
+  for (size_t i = 0; i < member.size; ++i) operands[i] = member.group->calls[i]->in;
+  const bp_status status = compute_result(call, member.place, operands);
+  if (status != BP_OK) t_thread_error = "a dtype that does not reduce";
+  return status;
 }
 
 bp_status BP_CALL join_threads(int32_t* rank, int32_t* size, void** connection) {

@@ -130,7 +130,12 @@ void World::forget(const World& world) {
 }
 
 World::World(const bp_collective_provider& provider, void* connection, int32_t rank, int32_t size, bool is_process)
-    : provider_(provider), connection_(connection), rank_(rank), size_(size), is_process_(is_process) {
+    : provider_(provider),
+      connection_(connection),
+      rank_(rank),
+      size_(size),
+      is_process_(is_process),
+      spins_(is_process && static_cast<unsigned>(size) <= std::thread::hardware_concurrency()) {
   std::vector<int32_t> ranks(static_cast<size_t>(size));
   for (int32_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = i;
   std::unique_ptr<Group> all = make_group("world", std::move(ranks), nullptr);

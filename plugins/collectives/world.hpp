@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,7 +106,8 @@ class World {
   template <class Ready>
   void wait_for(const Wait& wait, Ready ready);
   void look_around(const Wait& wait, Clock::time_point start);
-  void meet(const bp_host* host, Group& group, const Notice& notice);
+  // `operand`: of at most Slot::kMostBytes, for the others to read.
+  void meet(const bp_host* host, Group& group, const Notice& notice, std::span<const char> operand = {});
   void meet_by_messages(const bp_host* host, Group& group, const Notice& notice);
   void exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call);
   void open_devices(const bp_frame* frame, Group& group, const Notice& notice);
@@ -113,8 +115,10 @@ class World {
   void close_devices();
   void announce(const bp_host* host, Group& group, const Notice& notice);
   void expect(const bp_host* host, Group& group, const Notice& notice);
+  void check_ready(const Notice& notice) const;
   void check_call(const bp_host* host, Group& group, const Request& request);
-  void start(Group& group, const Request& request, void** work);
+  void start(Group& group, const Request& request, bool may_wait, void** work);
+  bool run_on_board(const bp_host* host, Group& group, const Request& request);
   // Calls has_moved() until it is true.
   void wait_until_moved(const bp_host* host, Group& group, const Request& request, std::function<bool()> has_moved);
   bool test_pending(Pending& pending);
@@ -134,6 +138,7 @@ class World {
   void* const connection_;
   const int32_t rank_, size_;
   const bool is_process_;
+  const bool spins_;                         // each rank has a processor
   bp_collective_device_provider devices_{};  // without functions: there is none
   std::atomic<bool> uses_devices_{false};
   Group* all_ = nullptr;

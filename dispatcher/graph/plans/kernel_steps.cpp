@@ -82,6 +82,8 @@ bool KernelSteps::choose(const Call& call, Row& chosen) {
 
 // Through a kernel of an op that the core knows by its role.
 bool KernelSteps::convert(SlotId& slot, Role role, bp_dtype dtype, NodeId node) {
+  const bool is_copy = role == Role::kCopy;
+  if (is_copy && copies_) return false;
   SlotCall call;
   call.op = &role_op(role);
   call.node = node;
@@ -94,6 +96,11 @@ bool KernelSteps::convert(SlotId& slot, Role role, bp_dtype dtype, NodeId node) 
   call.slots[0] = slot;
   const ValueId none = kNone;
   std::vector<SlotId> results;
+  const struct Restore {
+    ~Restore() { at = before; }
+    bool &at, before;
+  } restore{copies_, copies_};
+  copies_ = copies_ || is_copy;
   if (!kernel(call, {&none, 1}, results)) return false;
   slot = results[0];
   return true;
@@ -204,7 +211,8 @@ void KernelSteps::append(SlotCall& call, const Row& row, const std::vector<SlotI
     plan_.patches.push_back({step.outs + static_cast<uint32_t>(i), results[i]});
     plan_.arguments.push_back(outs[i]);
   }
-  plan_.alignment = std::max(plan_.alignment, alignment_of(*row.row, *row.device));
+  plan_.operand_alignment = std::max(plan_.operand_alignment, alignment_of(*row.row, *row.device));
+  plan_.alignment = std::max(plan_.alignment, plan_.operand_alignment);
   plan_.plugins.push_back(row.row->owner);
   plan_.steps.push_back(step);
 }

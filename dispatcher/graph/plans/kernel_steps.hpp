@@ -40,6 +40,7 @@ class KernelSteps {
   void append(SlotCall& call, const Row& row, const std::vector<SlotId>& results);
 
   PlanData& plan_;
+  bool copies_ = false;  // while it prepares a copy, which no other copy can prepare
 };
 
 }  // namespace backplane::core::graph

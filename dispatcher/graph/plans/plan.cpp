@@ -81,7 +81,7 @@ bool Run::may_overwrite(const TensorImpl& donor) const {
 // May steps write over it? They read it where it is, and not a copy (bind_any).
 bool Run::may_update(const TensorImpl& target) const {
   return updates_ && is_contiguous(target) && !target.storage->read_only &&
-         (plan_.alignment <= 64 || target.dl.byte_offset % plan_.alignment == 0);
+         (target.dl.byte_offset & (plan_.operand_alignment - 1)) == 0;
 }
 
 // A tensor of its own for what the step is to write; where the caller has donated an input of that form that nobody

@@ -115,7 +115,8 @@ struct PlanData {
     uint64_t offset;
   };
   std::vector<Block> blocks;
-  uint64_t alignment = 64;  // of offsets
+  uint64_t alignment = 64;         // of offsets in an arena
+  uint64_t operand_alignment = 1;  // of the offsets that the steps' kernels take, a power of two
 
   // What arguments point to.
   std::deque<LoopStorage> loops;

@@ -95,7 +95,7 @@ void Workspace::bind(const PlanData& plan, ValueId value, TensorImpl* tensor) {
 
 void Workspace::bind_any(const PlanData& plan, ValueId value, TensorImpl* tensor) {
   if (plan.bound[value].empty()) return;
-  if (!is_contiguous(*tensor) || (plan.alignment > 64 && tensor->dl.byte_offset % plan.alignment != 0)) [[unlikely]] {
+  if (!is_contiguous(*tensor) || (tensor->dl.byte_offset & (plan.operand_alignment - 1)) != 0) [[unlikely]] {
     copies.push_back(Tensor::adopt(row_major_copy(tensor)));
     tensor = impl(copies.back().get());
   }

@@ -174,7 +174,7 @@ class _StatefulFunction:
         if hasattr(part, "init_state") and hasattr(part, "param_groups"):
             part.init_state()
             if getattr(part, "_own_rates", None) is None:
-                part._own_rates = _core.asarray(_moving(part), dtype=_core.float64)
+                part._own_rates = _rates(part)
             self.optimizers.append(part)
         if not hasattr(part, "__dict__") or callable(part) and not _has_state(part):
             return
@@ -199,9 +199,9 @@ class _StatefulFunction:
         for optimizer in self.optimizers:
             found = _moving(optimizer)
             if len(found) != len(optimizer._own_rates):
-                optimizer._own_rates = _core.asarray(found, dtype=_core.float64)
+                optimizer._own_rates = _rates(optimizer)
             elif found != optimizer._own_rates.tolist():
-                optimizer._own_rates[...] = _core.asarray(found, dtype=_core.float64)
+                optimizer._own_rates[...] = _rates(optimizer)
             fixed = [_whole_step().fixed_options(optimizer, group) for group in optimizer.param_groups]
             if fixed != optimizer._fixed:
                 optimizer._fixed = fixed
@@ -234,6 +234,12 @@ def _whole_step():
 
 def _moving(optimizer):
     return [list(_whole_step().moving_options(group)) for group in optimizer.param_groups]
+
+
+def _rates(optimizer):
+    """The same as a tensor beside the parameters."""
+    params = optimizer.param_groups[0]["params"]
+    return _core.asarray(_moving(optimizer), dtype=_core.float64, device=params[0].device if params else None)
 
 
 def _copied(container):

@@ -12,6 +12,7 @@ from .._calls._ops import refuse_names as _refuse_names
 from ._collectives import *
 from ._connection import *
 from ._data_parallel import *
+from ._devices import *
 from ._groups import *
 from ._sharding import *
 from ._sharded_ops import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType
 from typing import Any, Literal, overload
 
 import backplane as bp
@@ -18,14 +19,24 @@ __all__ = [
 ]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_names: dict[str, str] = {}  # of a file, its last part; of a file of this package, ""
+
+
+def _name_of(file: str) -> str:
+    name = _names[file] = "" if file.startswith(_PACKAGE) else os.path.basename(file)
+    return name
 
 
 def site() -> str:
     """The line of the user's program that is running: for errors, on every rank."""
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        name = _names[file] if file in _names else _name_of(file)
+        if name:
+            return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return ""
 
 
 def _rank(name: str, argument: str, value: Any, group: Group) -> int:
@@ -106,6 +117,9 @@ def all_reduce(x: Any, op: str = "sum", *, group: Group | None = None, async_op:
     Errors: DtypeError for a mean of integers or an order of complex numbers; DeviceError where a rank is lost, late or calls something else.
     """
     g = chosen("all_reduce", group)
+    if not async_op and isinstance(x, Tensor):  # the call that training loops make most
+        total: Tensor = ops().all_reduce(x, n=g.size, op=op, group=g.name, site=site())
+        return total
     result: Tensor | Work = _called("all_reduce", x, async_op, {"n": g.size, "op": op, "group": g.name, "site": site()})
     return result
 

@@ -69,6 +69,20 @@ def _in_buckets(tensors: list[Tensor], collective: Callable[..., Any], bucket_by
     return results
 
 
+def _in_buckets_of(columns: list[list[Tensor]], collective: Callable[[list[Tensor]], list[Tensor]], bucket_bytes: int) -> list[list[Tensor]]:
+    """The same for a collective of several devices: each column has one tensor per device."""
+    results = list(columns)
+    for numbers in _buckets([column[0] for column in columns], bucket_bytes):
+        rows = zip(*(columns[i] for i in numbers))  # per device
+        joined = collective([bp.concat([x.reshape((-1,)) for x in row]) for row in rows])
+        start = 0
+        for i in numbers:
+            x = columns[i][0]
+            results[i] = [flat[start : start + x.size].reshape(x.shape) for flat in joined]
+            start += x.size
+    return results
+
+
 def _mean_over(group: Group | None) -> Callable[..., Any]:
     return functools.partial(_collectives.all_reduce, op="mean", group=group)
 

@@ -39,9 +39,12 @@ class Group:
         return f"Group(ranks={list(self.ranks)}, rank={self.rank})"
 
 
-def world_group() -> Group:
-    own = world("init")
-    return Group(range(own.size), own)
+def world_group(name: str = "init") -> Group:
+    own = world(name)
+    if own.group is None:
+        own.group = Group(range(own.size), own)
+    found: Group = own.group
+    return found
 
 
 def new_group(ranks: Sequence[int]) -> Group:
@@ -59,8 +62,7 @@ def new_group(ranks: Sequence[int]) -> Group:
 def chosen(name: str, group: Group | None) -> Group:
     """The group of a call: of all ranks where none is given."""
     if group is None:
-        own = world(name)
-        return Group(range(own.size), own)
+        return world_group(name)
     if not isinstance(group, Group):
         raise bp.ArgumentTypeError(
             f"{name}: argument group: found a value of type {type(group).__name__}, expected a Group; new_group(ranks) and a mesh's group(axis) give one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import backplane as bp
 
@@ -12,6 +13,7 @@ class World:
 
     def __init__(self, rank: int, size: int, provider: str, has_device_provider: bool = False) -> None:
         self.rank, self.size, self.provider, self.has_device_provider = rank, size, provider, has_device_provider
+        self.group: Any = None  # of all ranks, made at its first use
 
 
 class _Here(threading.local):

@@ -157,12 +157,12 @@ class Optimizer:
             s = self.state.get(p)
             if s:
                 if rule.uses_step(group) and "step" not in s:  # an option that needs it is new: the first step is over
-                    s["step"] = bp.ones((), dtype=bp.float64)
+                    s["step"] = bp.ones((), dtype=bp.float64, device=p.device)
                 continue
             if s is None:  # assigned: a trace does not see the dict that defaultdict adds by itself
                 s = self.state[p] = {}
             if rule.uses_step(group):
-                clock = bp.zeros((), dtype=bp.float64) if clock is None else clock
+                clock = bp.zeros((), dtype=bp.float64, device=p.device) if clock is None else clock
                 s["step"] = clock
             for name in rule.slots(group):
                 s[name] = rule.start(name, p.detach(), group)

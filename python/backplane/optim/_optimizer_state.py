@@ -128,7 +128,7 @@ def _loaded(name, x, p, clocks, group):
     """A copy of a tensor of a state; counters of equal value in a group become one."""
     if name == "step":
         value = float(x)
-        return clocks.setdefault((group, value), bp.asarray(value, dtype=bp.float64))
+        return clocks.setdefault((group, value), bp.asarray(value, dtype=bp.float64, device=p.device))
     if not isinstance(x, Tensor) and not hasattr(x, "__dlpack__"):
         return x
     x = bp.asarray(x).detach()

@@ -63,16 +63,18 @@ def step(optimizer, index, group, clock, params, grads):
     if optimizer._rates is not None:  # within compile(state=)
         change(optimizer.rule, optimizer._fixed[index], optimizer._rates[index], clock, params, grads, states)
         return
-    kept = _kept_step(optimizer, index, group, params) if bp.unguarded(_core.has_values, params[0]) else None
+    kept = _kept_step(optimizer, index, group, clock, params) if bp.unguarded(_core.has_values, params[0]) else None
     if kept is None:
         change(optimizer.rule, group, (group["lr"], momentum(group)), clock, params, grads, states)
     else:
-        moving = bp.asarray(moving_options(group), dtype=bp.float64)
+        moving = bp.asarray(moving_options(group), dtype=bp.float64, device=params[0].device)
         kept.function(moving, clock, params, [g.detach() for g in grads], states, kept.options)
 
 
-def _kept_step(optimizer, index, group, params):
+def _kept_step(optimizer, index, group, clock, params):
     """The compiled step; None: the step is better run op by op."""
+    if len({p.device for p in params} | ({clock.device} if clock is not None else set())) > 1:
+        return None  # a graph computes on one device
     if any(p.dtype.name in _HALF for p in params) or isinstance(group["lr"], bp.Tensor):
         return None
     options = fixed_options(optimizer, group)

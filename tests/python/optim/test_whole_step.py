@@ -215,3 +215,36 @@ def test_values_that_change_places():
         x, y = bp.full(n, 5.0), bp.full(n, 7.0)
         swap(x, y)
         assert bool((x == 14).all()) and bool((y == 15).all())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_model_on_another_device_than_the_default(simulator, compiled):
+    """The counters and rates lie where the parameters do; parameters of several devices run op by op."""
+    x, y = bp.asarray(np.ones((4, 3), np.float32)), bp.zeros((4, 2))
+
+    def trained(device):
+        bp.manual_seed(0)
+        model = bp.nn.Sequential(bp.nn.Linear(3, 4), bp.nn.Tanh(), bp.nn.Linear(4, 2)).to(device)
+        optimizer = bp.optim.AdamW(model.parameters(), lr=0.1)
+
+        def step(x, y):
+            loss, gradients = bp.value_and_grad(lambda model: ((model(x) - y) ** 2).mean())(model)
+            optimizer.update(model, gradients)
+            return loss
+
+        run = bp.compile(step, state=[model, optimizer]) if compiled else step
+        losses = [run(x.to(device), y.to(device)).item() for _ in range(3)]
+        optimizer.load_state_dict(optimizer.state_dict())
+        return [*losses, run(x.to(device), y.to(device)).item()]
+
+    np.testing.assert_allclose(trained("sim:1"), trained("cpu"), rtol=1e-5)
+
+
+def test_parameters_on_several_devices(simulator):
+    params = [bp.ones(2, device=device).requires_grad_() for device in ("cpu", "sim:0", "sim:1")]
+    optimizer = bp.optim.Adam(params, lr=0.5)
+    for p in params:
+        p.grad = bp.ones(2, device=p.device)
+    optimizer.step()
+    for p in params:
+        np.testing.assert_allclose(p.detach().numpy(), [0.5, 0.5], rtol=1e-6)
