@@ -13,9 +13,11 @@ from ._collectives import *
 from ._connection import *
 from ._data_parallel import *
 from ._devices import *
+from ._estimate import *
 from ._groups import *
 from ._sharding import *
 from ._sharded_ops import *
+from ._tensor_parallel import *
 from ._zero import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

@@ -6,10 +6,11 @@ import background_checks
 import collective_checks
 import data_parallel_checks
 import sharding_checks
+import tensor_parallel_checks
 
 import backplane as bp
 
-CHECKS = {**collective_checks.CHECKS, **background_checks.CHECKS, **data_parallel_checks.CHECKS, **sharding_checks.CHECKS}
+CHECKS = {**collective_checks.CHECKS, **background_checks.CHECKS, **data_parallel_checks.CHECKS, **sharding_checks.CHECKS, **tensor_parallel_checks.CHECKS}
 
 if __name__ == "__main__":
     bp.distributed.init()

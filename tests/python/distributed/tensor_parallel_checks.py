@@ -1,0 +1,99 @@
+"""Layers that are divided among the ranks, against the whole layers: values, gradients and training."""
+
+import numpy as np
+
+import backplane as bp
+from backplane import nn
+
+d = bp.distributed
+F = nn.functional
+WIDTH, HEADS = 24, 12
+
+
+class Block(nn.Module):
+    """A transformer's block; `divided` gives the same with the ranks' parts of the weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH, dtype=bp.float64), nn.LayerNorm(WIDTH, dtype=bp.float64)
+        self.attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=bp.float64)
+        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH, dtype=bp.float64), nn.Linear(2 * WIDTH, WIDTH, dtype=bp.float64)
+        for p in self.parameters():
+            with bp.no_grad():
+                p += bp.asarray(np.random.default_rng(p.size).normal(size=p.shape) / 4)
+
+    def divided(self):
+        self.attention = d.ParallelAttention(self.attention)
+        self.up, self.down = d.ColumnParallelLinear(self.up), d.RowParallelLinear(self.down)
+        return self
+
+    def forward(self, x, mask):
+        y = self.norm1(x)
+        attend = self.attention(y, y, y, attn_mask=mask) if isinstance(self.attention, d.ParallelAttention) else self.attention(y, y, y, need_weights=False, attn_mask=mask)
+        x = x + attend[0]
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+def made():
+    bp.manual_seed(5)
+    return Block()
+
+
+def loss(model, x, mask, y):
+    return F.mse_loss(model(x, mask), y)
+
+
+def operands():
+    draw = np.random.default_rng(1)
+    x, y = (bp.asarray(draw.normal(size=(3, 5, WIDTH))) for _ in range(2))
+    return x, bp.asarray(np.triu(np.ones((5, 5), bool), 1)), y
+
+
+def check_divided_layers():
+    n, batch = d.size(), operands()
+    whole, part = made(), made().divided()
+    for transform in (lambda f: f, bp.compile):
+        expected, gradients = transform(bp.value_and_grad(loss))(whole, *batch)
+        found, parts = transform(bp.value_and_grad(loss))(part, *batch)
+        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-10)
+        for name in ("norm1.weight", "norm2.bias", "down.bias", "attention.out_proj.bias"):
+            np.testing.assert_allclose(dict(parts.named_parameters())[name].detach().numpy(), dict(gradients.named_parameters())[name].detach().numpy(), rtol=1e-8, atol=1e-12, err_msg=name)
+        joined = d.all_gather(dict(parts.named_parameters())["up.weight"])
+        np.testing.assert_allclose(joined.detach().numpy(), dict(gradients.named_parameters())["up.weight"].detach().numpy(), rtol=1e-8, atol=1e-12)
+        gx = bp.grad(lambda x: loss(part, x, *batch[1:]))(batch[0])
+        whole_gx = bp.grad(lambda x: loss(whole, x, *batch[1:]))(batch[0])
+        np.testing.assert_allclose(gx.detach().numpy(), whole_gx.detach().numpy(), rtol=1e-8, atol=1e-12)
+    divided = sum(p.size for name, p in part.named_parameters() if "norm" not in name and name not in ("down.bias", "attention.out_proj.bias"))
+    assert divided * n == sum(p.size for name, p in whole.named_parameters() if "norm" not in name and name not in ("down.bias", "attention.out_proj.bias"))
+
+
+def check_divided_training():
+    batch = operands()
+    runs = []
+    for model in (made(), made().divided()):
+        optimizer = bp.optim.AdamW(model.parameters(), lr=1e-2)
+        losses = []
+        for _ in range(5):
+            value, gradients = bp.value_and_grad(loss)(model, *batch)
+            optimizer.update(model, gradients)
+            losses.append(value.item())
+        runs.append(losses)
+    np.testing.assert_allclose(runs[1], runs[0], rtol=1e-6)
+
+
+def check_divided_refusals():
+    n = d.size()
+    for call, error in [
+        (lambda: d.ColumnParallelLinear(nn.Linear(2, n + 1)) if n > 1 else d.ColumnParallelLinear(nn.ReLU()), (bp.ShapeError, bp.ArgumentTypeError)),
+        (lambda: d.RowParallelLinear(nn.Conv2d(1, 1, 1)), bp.ArgumentTypeError),
+        (lambda: d.ParallelAttention(nn.MultiheadAttention(12, 12, dropout=0.5, batch_first=True)), bp.ArgumentValueError),
+        (lambda: d.ParallelAttention(nn.MultiheadAttention(12, 12)), bp.ArgumentValueError),
+    ]:
+        try:
+            call()
+        except error:
+            continue
+        raise AssertionError("a layer was not refused")
+
+
+CHECKS = {name: f for name, f in globals().items() if name.startswith("check_")}
