@@ -30,7 +30,7 @@ def batch_of(step: int) -> tuple[Tensor, Tensor]:
 
 
 def forward_first(stage: nn.Module, x: Tensor) -> Tensor:
-    """A number whose gradient is that of the loss: it comes back from the next stage."""
+    """A number with the gradient of the loss, which comes back from the next stage."""
     return d.send(stage(x), dest=1).sum()
 
 

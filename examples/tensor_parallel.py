@@ -94,7 +94,7 @@ def main() -> None:
     if d.rank() == 0:
         print(f"largest relative difference: {worst:.1e}", flush=True)
         if worst > 1e-3:
-            raise SystemExit("the losses of the divided model differ from those of the whole one")
+            raise SystemExit("the divided model and the whole one have different losses")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ struct Notice {
            ndim == other.ndim && on_device == other.on_device && elements == other.elements &&
            std::memcmp(shape, other.shape, sizeof shape) == 0;
   }
-  // Of what has to agree: notices with one digest agree.
+  // A hash of all that has to agree: notices with one digest agree.
   uint64_t digest() const {
     uint64_t mixed = 0;
     const auto mix = [&](uint64_t word) {

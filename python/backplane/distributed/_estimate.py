@@ -35,7 +35,7 @@ class Network:
         return local, ranks // local
 
     def all_gather(self, size: float, ranks: int) -> float:
-        """Seconds until each rank has `size` bytes of which it had 1 / ranks."""
+        """Seconds until each rank has `size` bytes. Each begins with 1 / ranks of them."""
         local, machines = self._spread(ranks)
         return self._ring(1, size / local, machines, False) + self._ring(1, size, local, True)
 
