@@ -1,5 +1,5 @@
-// An all_reduce of float32 in a loop, by MPI itself and by our op from C++, in the program of collective_times.py, which
-// has connected the ranks. Both return the seconds of one call.
+// An all_reduce of float32 in a loop, by MPI itself and by our op from C++, in the program of collective_times.py,
+// which has connected the ranks. Both return the seconds of one call.
 #define OMPI_SKIP_MPICXX 1  // the C functions alone
 #include <mpi.h>
 
