@@ -18,6 +18,6 @@ demo_packages=(scikit-learn matplotlib tqdm)
 docs_packages=("mkdocs-material==9.*")
 # What computes with anybody's arrays, as it is released.
 ecosystem_packages=(numpy pytest scipy scikit-learn einops opt_einsum array-api-compat array-api-extra ml_dtypes
-  mypy basedpyright)
+  mypy basedpyright mpi4py)
 # The peers of record (docs/reference/performance.md); torch is exact, so that ratios compare.
 bench_python_packages=(numpy torch==2.13.0 jax "mlx[cpu]" pybind11 matplotlib tqdm mpmath gmpy2)

@@ -48,6 +48,30 @@ def test_ranks_over_mpi(n):
     assert code == 0 and f"passed on {n} ranks" in output, output[-4000:]
 
 
+MANY = """
+import sys
+import backplane as bp
+
+d = bp.distributed
+d.init(timeout=60)
+x = bp.ones(1)
+for _ in range(int(sys.argv[1])):
+    y = d.all_reduce(x)
+assert y.item() == d.size()
+d.barrier()
+print("reached the end")
+"""
+
+
+@mpi
+@whole
+@pytest.mark.parametrize(("n", "calls"), [(2, 10**6), (4, 10**4)])
+def test_many_calls(n, calls, tmp_path):
+    (tmp_path / "many.py").write_text(MANY)
+    code, output, _ = launch(n, tmp_path / "many.py", calls, limit=900)
+    assert code == 0 and output.count("reached the end") == n, output[-4000:]
+
+
 @mpi
 @whole
 @pytest.mark.parametrize("setting", ["BACKPLANE_MPI_LARGEST_COUNT=3", "BACKPLANE_MPI_SHARED_MEMORY=0"])
