@@ -20,6 +20,25 @@ DTYPES = {"?": bp.bool, "b": bp.int8, "h": bp.int16, "i": bp.int32, "l": bp.int6
           "f": bp.float32, "d": bp.float64, "F": bp.complex64, "D": bp.complex128}  # fmt: skip
 
 
+class Flat:
+    """The elements in row-major order: numbers to read, places to write."""
+
+    def __init__(self, array):
+        self.view = array.reshape((-1,))  # over the same memory
+
+    def __getitem__(self, i):
+        return self.view[i].tolist()
+
+    def __setitem__(self, i, value):
+        self.view[i] = value
+
+    def __iter__(self):
+        return iter(self.view.tolist())
+
+    def __len__(self):
+        return self.view.size
+
+
 class ArrayBackplane(arrayimpl.BaseArray):
     backend = "backplane"
     TypeMap = {code: arrayimpl.ArrayNumPy.TypeMap[code] for code in DTYPES if code in arrayimpl.ArrayNumPy.TypeMap}
@@ -48,7 +67,7 @@ class ArrayBackplane(arrayimpl.BaseArray):
 
     @property
     def flat(self):
-        return self.array.reshape((-1,)).tolist()
+        return Flat(self.array)
 
     @property
     def size(self):
