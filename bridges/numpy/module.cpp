@@ -10,6 +10,7 @@
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <memory>
 
@@ -124,6 +125,10 @@ bool set_attributes(ElementwiseCall& call, PyObject* attributes) {
   return true;
 }
 
+constexpr char other_type_of_64_bits(int a, int b) {
+  return static_cast<char>(a == NPY_INT64 || a == NPY_UINT64 ? b : a);
+}
+
 void add_loops(Ufunc& ufunc) {
   std::vector<bp_dtype> dtypes;
   for (const Dtype& each : kDtypes) dtypes.push_back(each.ours);
@@ -132,6 +137,17 @@ void add_loops(Ufunc& ufunc) {
     ufunc.functions.push_back(run_loop);
     ufunc.data.push_back(&loop);
     for (const bp_dtype dtype : loop.form.dtypes) ufunc.types.push_back(type_number(dtype));
+  }
+  // C has two integer types of 64 bits, and NumPy's reductions want a loop for each.
+  for (Ufunc::Loop& loop : ufunc.loops) {
+    const auto is_wide = [](bp_dtype dtype) { return dtype == BP_INT64 || dtype == BP_UINT64; };
+    if (std::none_of(loop.form.dtypes.begin(), loop.form.dtypes.end(), is_wide)) continue;
+    ufunc.functions.push_back(run_loop);
+    ufunc.data.push_back(&loop);
+    for (const bp_dtype dtype : loop.form.dtypes)
+      ufunc.types.push_back(dtype == BP_INT64    ? other_type_of_64_bits(NPY_LONG, NPY_LONGLONG)
+                            : dtype == BP_UINT64 ? other_type_of_64_bits(NPY_ULONG, NPY_ULONGLONG)
+                                                 : type_number(dtype));
   }
 }
 
@@ -157,7 +173,7 @@ PyObject* make(PyObject*, PyObject* args) {
     ufunc->doc = std::string(def.doc ? def.doc : "") + "\n\nThe op " + full_name + " of Backplane.";
     const int kind = has_identity ? PyUFunc_IdentityValue : reorderable ? PyUFunc_ReorderableNone : PyUFunc_None;
     PyObject* made = PyUFunc_FromFuncAndDataAndSignatureAndIdentity(
-        ufunc->functions.data(), ufunc->data.data(), ufunc->types.data(), static_cast<int>(ufunc->loops.size()),
+        ufunc->functions.data(), ufunc->data.data(), ufunc->types.data(), static_cast<int>(ufunc->functions.size()),
         ufunc->call.n_inputs(), ufunc->call.n_outputs(), kind, ufunc->name.c_str(), ufunc->doc.c_str(), 0, nullptr,
         has_identity ? identity : nullptr);
     if (!made) return nullptr;

@@ -292,3 +292,12 @@ def test_identities_are_numpys():
         if isinstance(ours, np.ufunc) and name != "logaddexp2":
             assert ours.identity == theirs.identity, name
     assert bn.hypot.reduce([-3.0]) == 3.0
+
+
+@pytest.mark.parametrize("code", "qQlL")
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum"])
+def test_both_types_of_64_bits_are_reduced(name, code):
+    x = np.arange(1, 6).astype(code)
+    found, expected = getattr(bn, name).reduce(x), getattr(np, name).reduce(x)
+    assert found == expected and found.dtype == expected.dtype and found.dtype.char == expected.dtype.char
+    np.testing.assert_array_equal(getattr(bn, name).accumulate(x), getattr(np, name).accumulate(x))
