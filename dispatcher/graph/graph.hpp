@@ -92,6 +92,9 @@ struct Argument {
 };
 static_assert(sizeof(Argument) == 16 && sizeof(Dim) == sizeof(int64_t));
 
+// In place of a function's name in Graph::own_rules: a tensor that has a history was changed where nothing is recorded.
+inline constexpr std::string_view kUnrecordedChange = "no_grad";
+
 struct Type {
   bp_dtype dtype;
   bp_device device;
@@ -215,7 +218,7 @@ class Graph {
   std::vector<std::string> generators;  // a name each; a replay is given one for each
   // A function with derivative rules of its own that was taken apart into its ops, so that a derivative of the graph is
   // not that of the function; empty: none.
-  std::string own_rules;
+  std::string own_rules;  // or kUnrecordedChange
   // The same of a rule for batches. Not written to files.
   std::string own_batch;
   // That function, where a node of control flow's graphs calls this graph for it and so its rules are kept. Not written

@@ -46,11 +46,14 @@ void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
                ", a function with a rule for batches of its own, without which the graph would be batched. Fix: batch "
                "the function, and trace what that gives");
   if (graph.own_rules.empty()) return;
+  const bool is_kept_history = graph.own_rules == kUnrecordedChange;
   for (const Tensor& t : args)
     BP_CHECK(!differentiated_by(t) && !wants_grad(impl(t)), NOT_IMPLEMENTED, "graph ", graph.name,
-             ": holds the ops of ", graph.own_rules,
-             ", a function with derivative rules of its own, which the graph would differentiate without them. Fix: "
-             "differentiate the function, and trace what that gives");
+             is_kept_history ? ": changes a tensor under " : ": holds the ops of ", graph.own_rules,
+             is_kept_history ? ", whose derivative stays that of the value before, and a graph does not keep it. Fix: "
+                               "compute a new tensor in place of the change, or call the function without a graph"
+                             : ", a function with derivative rules of its own, which the graph would differentiate "
+                               "without them. Fix: differentiate the function, and trace what that gives");
 }
 
 std::vector<Tensor> GraphBody::result_examples() const {

@@ -100,7 +100,20 @@ uint32_t find_op_loaded(std::string_view name) noexcept;  // without opening plu
 void link_entry(OpEntry& entry);                          // links the record's formulas once
 
 // Ops that the core itself needs, found by the tag `role:NAME` of their entries, so that the core names none.
-enum class Role : uint8_t { kAdd, kFull, kCopy, kCast, kExpand, kPermute, kReshape, kSelect, kConcat, kSum, kCount };
+enum class Role : uint8_t {
+  kAdd,
+  kFull,
+  kCopy,
+  kCast,
+  kExpand,
+  kPermute,
+  kReshape,
+  kSelect,
+  kConcat,
+  kSum,
+  kStopGradient,
+  kCount
+};
 OpEntry& role_op(Role role);  // throws where no entry has the role
 
 // Each verifies, copies and throws Error; a duplicate names both owners. They run under the

@@ -122,14 +122,39 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
   return place->second;
 }
 
+ValueId TraceLevel::used_value(TensorImpl* tensor) {
+  const ValueId value = value_of(tensor);
+  if (!recording_ || runs_only_ || unrecorded_.empty()) return value;
+  const auto found = unrecorded_.find(value);
+  if (found == unrecorded_.end()) return value;
+  if (found->second == graph::kNone) {
+    const Argument x = Argument::of(value);
+    const Type type = graph_->type(value);
+    const std::vector<Dim> dims(type.dims.begin(), type.dims.end());  // which adding a node may move
+    const Type types[] = {{type.dtype, type.device, dims}};
+    found->second =
+        graph_->node(graph_->add_node(role_op(Role::kStopGradient), {&x, 1}, types, location())).first_result;
+  }
+  return found->second;
+}
+
+void TraceLevel::note_unrecorded(graph::NodeId id) {
+  if (recording_) return;
+  graph_->not_of_ops = "no_grad";
+  const graph::Node& node = graph_->node(id);
+  for (ValueId value = node.first_result; value < node.first_result + node.n_results; ++value)
+    if (BP_DTYPE_BIT(graph_->value(value).dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
+      unrecorded_.emplace(value, graph::kNone);
+}
+
 Argument TraceLevel::argument_of(const bp_value& value) {
   switch (value.tag) {
     case BP_TAG_TENSOR:
-      return Argument::of(value_of(impl(value.u.t)));
+      return Argument::of(used_value(impl(value.u.t)));
     case BP_TAG_TENSOR_LIST: {
       std::vector<ValueId> ids;
       for (uint32_t k = 0; k < value.count; ++k)
-        ids.push_back(value.u.tensors[k] ? value_of(impl(value.u.tensors[k])) : graph::kNone);
+        ids.push_back(value.u.tensors[k] ? used_value(impl(value.u.tensors[k])) : graph::kNone);
       return graph_->list(ids);
     }
     case BP_TAG_GENERATOR:
@@ -204,10 +229,10 @@ void TraceLevel::record(const Call& call) {
     if ((record.tensor_args >> (i & 63) & 1) && is_number(v)) v.flags |= BP_VALUE_NUMBER;
     arguments[i] = argument_of(v);
   }
-  if (!recording_) graph_->not_of_ops = "no_grad";
   const uint16_t flags = is_recomputing() ? graph::Node::kRecomputed : 0;
   const graph::NodeId node =
       graph_->add_node(call.op, {arguments, static_cast<size_t>(call.n_args)}, types, location(), flags);
+  note_unrecorded(node);
   const ValueId first = graph_->node(node).first_result;
   for (int32_t j = 0; j < call.n_outs; ++j) {
     const ShapeResult& shape = shapes[static_cast<size_t>(j)];
@@ -289,6 +314,7 @@ Graph TraceScope::leave(std::span<const Tensor> results, GraphOptions options) {
   return Graph(level_->finish(results), std::move(options));
 }
 
+void TraceScope::runs_only() { level_->runs_only(); }
 std::span<bp_generator_state* const> TraceScope::generators() const { return level_->random().generators(); }
 std::vector<TensorRead> TraceScope::reads() const { return level_->reads(); }
 std::vector<Tensor> TraceScope::changed() const { return level_->changed_outside(); }

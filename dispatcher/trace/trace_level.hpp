@@ -47,9 +47,14 @@ class TraceLevel final : public Level, private Sites {
   void lift(std::vector<Tensor>& lifted);
   // Functions with rules of their own become nodes that keep the rules. Else they are taken apart into their ops.
   void keep_rules() { keeps_rules_ = true; }
+  // The graph is never differentiated in place of its function.
+  void runs_only() { runs_only_ = true; }
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
+  // The same for a use that derivatives see: what was computed under no_grad is a constant there.
+  graph::ValueId used_value(TensorImpl* tensor);
+  void note_unrecorded(graph::NodeId node);
   graph::Argument argument_of(const bp_value& value);
   TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                      const int64_t* strides = nullptr);
@@ -111,8 +116,10 @@ class TraceLevel final : public Level, private Sites {
   };
   std::unordered_map<const Node*, Site> noted_;
   uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
-  bool keeps_rules_ = false;
+  bool keeps_rules_ = false, runs_only_ = false;
   bool recording_ = true;  // the function's no_grad; a graph has none
+  // Values that were computed under no_grad, and the constant that stands for each where it is used outside of that.
+  std::unordered_map<graph::ValueId, graph::ValueId> unrecorded_;
 };
 
 }  // namespace backplane::core

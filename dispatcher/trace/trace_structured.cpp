@@ -47,7 +47,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
       continue;
     }
     std::vector<ValueId> ids;
-    for (size_t k = 0; k < call.counts()[group]; ++k) ids.push_back(value_of(impl(args[next++])));
+    for (size_t k = 0; k < call.counts()[group]; ++k) ids.push_back(used_value(impl(args[next++])));
     arguments.push_back(arg.flags & BP_ARG_LIST ? graph_->list(ids) : Argument::of(ids[0]));
     ++group;
   }
@@ -78,7 +78,7 @@ std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& functi
 std::vector<Tensor> TraceLevel::record_function(const OpEntry& op, const std::shared_ptr<const graph::Graph>& function,
                                                 std::span<const Tensor> args) {
   std::vector<ValueId> ids;
-  for (const Tensor& t : args) ids.push_back(value_of(impl(t)));
+  for (const Tensor& t : args) ids.push_back(used_value(impl(t)));
   const Argument arguments[] = {Argument::of_graph(static_cast<uint32_t>(graph_->graphs.size())), graph_->list(ids)};
   graph_->graphs.push_back(function);
   return record_functions_node(op, arguments, graph::GraphBody(function).result_examples());
@@ -94,6 +94,7 @@ std::vector<Tensor> TraceLevel::record_functions_node(const OpEntry& op, std::sp
     types.push_back({t.dtype(), t.device(), dims.back()});
   }
   const graph::NodeId node = graph_->add_node(op, arguments, types, location());
+  note_unrecorded(node);
   const ValueId first = graph_->node(node).first_result;
   std::vector<Tensor> traced_results;
   for (size_t j = 0; j < results.size(); ++j) {

@@ -93,7 +93,8 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
   if (!wrapper_of(*this, &target)) return;
   const TensorImpl* inner = target.wrapper->inner;
   const bool is_as_made = target.wrapper->version == 0;  // what it was given since is its own
-  if (is_as_made && inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) {
+  const bool is_traced = inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper;
+  if (is_as_made && is_traced) {
     const ValueId of = alias_of(inner->node_output);
     const bool is_view =
         of != graph::kNone && (graph_->value(of).node == graph::kNone ||
@@ -101,7 +102,7 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
     BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
              " is refused. Fix: make that tensor an argument of the function, or copy it first");
   }
-  if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper && is_detached(inner->node_output))
+  if (is_traced && is_detached(inner->node_output))
     detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});
   for (Detached& d : detached_) {
     if (d.copy.get() == &target) d.unseen_write = call.op.record->name;
@@ -111,6 +112,10 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
     });
   }
   if (recording_) recorded_.insert(&target);
+  // The tensor keeps the history that it has, which no value of the graph does.
+  if (!recording_ && is_traced && graph_->value(inner->node_output).node != graph::kNone &&
+      unrecorded_.count(inner->node_output) == 0)
+    graph_->own_rules = graph::kUnrecordedChange;
   for (const auto& [outside, index] : stand_in_of_)
     if (stand_ins_[index].wrapper.get() == &target && outside->storage) ++outside->storage->version;
 }
@@ -191,7 +196,7 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
     return value_of(t);
   const ValueId value = value_of(t);
   const bool is_copied = is_of(value, changed) || (!lifted_ && is_own_constant(value, results));
-  return is_copied ? value_of(impl(roles::copy(t))) : value;
+  return is_copied ? used_value(impl(roles::copy(t))) : used_value(t);
 }
 
 std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {

@@ -18,7 +18,7 @@ bp_dtype find_dtype(std::string_view name) {
   return BP_DTYPE_NONE;
 }
 
-constexpr int kMaxFactors = 8;  // of a product of symbols
+constexpr int kMaxFactors = 8;   // of a product of symbols
 constexpr int kMaxNesting = 16;  // of parentheses in a size
 
 }  // namespace

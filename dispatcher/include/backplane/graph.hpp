@@ -130,6 +130,9 @@ class BACKPLANE_API TraceScope {
   // The tensor that the function sees instead of `example`. Reads only the shape (unless `shape` is given), dtype and
   // device of `example`.
   Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
+  // The caller differentiates the function, and never the graph in its place. What is computed under no_grad then needs
+  // no nodes that make it a constant.
+  void runs_only();
   // Ends the scope. Results that depend on no input are constants of the graph.
   Graph leave(std::span<const Tensor> results, GraphOptions options = {});
   // The generators that the function drew from, in the order of Graph::generators. Their states are unchanged since

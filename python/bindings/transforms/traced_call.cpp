@@ -167,6 +167,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->autocast_ = autocast();
   GeneratorNotes notes;
   TraceScope scope(call.name, user_line);
+  if (options.guards_variables) scope.runs_only();
   NumberLog numbers(scope, [&](const std::string& place) { return options.numbers->count(place) > 0; });
   InlineVector<PyObject*, 8> leaves;
   Leaves entered;

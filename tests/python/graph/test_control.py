@@ -397,3 +397,47 @@ def test_views_of_what_a_body_captures(run, of, body):
     if body is not BODIES["while_loop"]:
         same(run(bp.grad(lambda x: body(of, x).sum()), x), bp.grad(lambda x: body(of, x).sum())(x))
     same(run(bp.vmap(lambda x: body(of, x)), bp.stack([x, x + 1])), bp.stack([body(of, x), body(of, x + 1)]))
+
+
+def half_recorded(x, c):
+    with bp.no_grad():
+        y = bp.sin(x * c)
+        z = y[..., None] * 2  # a view, and what is computed of it
+    return y * c + x + z[..., 0]
+
+
+UNRECORDED = {
+    "scan": lambda c, x: bp.scan(lambda k, r: (k + half_recorded(r, c), r), bp.zeros((), dtype=x.dtype), x)[0],
+    "map": lambda c, x: bp.map(lambda r: half_recorded(r, c), x).sum(),
+    "cond": lambda c, x: bp.cond(c > 0, lambda: half_recorded(x, c), lambda: x).sum(),
+    "fori_loop": lambda c, x: bp.fori_loop(0, 3, lambda i, s: s + half_recorded(x[i], c), bp.zeros((), dtype=x.dtype)),
+    "no loop": lambda c, x: half_recorded(x, c).sum(),
+    "a loop under no_grad": lambda c, x: bp.no_grad(lambda: bp.map(lambda r: bp.sin(r * c), x))().sum() * c,
+}
+
+
+@MODES
+@pytest.mark.parametrize("function", UNRECORDED.values(), ids=UNRECORDED)
+def test_what_is_computed_under_no_grad_is_a_constant_of_a_body(run, function):
+    x = tensor(3)
+    c = bp.asarray(0.7, dtype=x.dtype)
+    expected = bp.no_grad(lambda: bp.sin(x * c).sum())()
+    found = run(bp.grad(lambda c: function(c, x)), c)
+    same(found, expected)
+    traced = bp.make_graph(lambda c: function(c, x))(c)
+    same(bp.grad(lambda c: traced(c))(c), expected)
+
+
+def test_a_change_under_no_grad_is_not_differentiated_in_a_body():
+    def body(carry, row):
+        y = carry * row
+        with bp.no_grad():
+            y += 1
+        return y, y
+
+    def last(c):
+        return bp.scan(body, c, bp.ones(3))[0]
+
+    assert last(bp.asarray(2.0)).item() == 5
+    with pytest.raises(NotImplementedError, match="changes a tensor under no_grad"):
+        bp.grad(last)(bp.asarray(2.0))
