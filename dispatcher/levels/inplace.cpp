@@ -323,6 +323,8 @@ void change_in_place(Level& level, const Call& call) {
   if (&level == level.every_call) end_detached(target);
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;
+  BP_CHECK(wrapper_of(level, whole), VALUE, name, ": writing through a view of a tensor from outside of ",
+           level.transform, " is refused. Fix: copy that tensor inside, and return the new value");
   level.check_write(call, *whole);
   if (whole->wrapper->shared) return write_below(level, call, target);
   const bool strides_known = level.knows_strides(*whole);

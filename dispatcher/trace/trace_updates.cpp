@@ -100,7 +100,7 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
         of != graph::kNone && (graph_->value(of).node == graph::kNone ||
                                graph_->node(graph_->value(inner->node_output).node).op->flags & BP_OP_VIEW);
     BP_CHECK(!is_view, VALUE, call.op.record->name, ": writing through a view of a tensor from outside of ", transform,
-             " is refused. Fix: make that tensor an argument of the function, or copy it first");
+             " is refused. Fix: copy that tensor inside, and return the new value");
   }
   if (is_traced && is_detached(inner->node_output))
     detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});

@@ -441,3 +441,32 @@ def test_a_change_under_no_grad_is_not_differentiated_in_a_body():
     assert last(bp.asarray(2.0)).item() == 5
     with pytest.raises(NotImplementedError, match="changes a tensor under no_grad"):
         bp.grad(last)(bp.asarray(2.0))
+
+
+WRITES = {
+    "an index": lambda y, v: y.__setitem__(0, v),
+    "a number": lambda y, v: y.__setitem__(0, 5.0),
+    "a transpose": lambda y, v: y.T.__setitem__((slice(None), 0), v),
+    "an update of a view": lambda y, v: y[0].add_(v),
+    "a view of a view": lambda y, v: y[0:2][0].mul_(v),
+}
+
+
+@pytest.mark.parametrize("transform", ["eager", "graph", "compiled", "grad", "vmap"])
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x * 2, lambda x: (x * 2)[0:2]], ids=["argument", "computed", "view"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_view_of_what_a_body_captures_is_not_written_through(write, of, transform):
+    v = tensor(3)
+
+    def f(x):
+        y = of(x)
+
+        def body(r):
+            write(y, r)
+            return y.sum() * r
+
+        return bp.map(body, bp.stack([v, v])).sum()
+
+    run = {**RUN, "grad": lambda f, x: bp.grad(f)(x), "vmap": lambda f, x: bp.vmap(f)(bp.stack([x, x]))}[transform]
+    with pytest.raises(ValueError, match="refused"):
+        run(f, tensor(2, 3))
