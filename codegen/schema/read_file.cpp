@@ -16,19 +16,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// False where the file cannot be read; more than kMaxFileBytes are not, and are refused where the text is parsed.
+// False where the file cannot be read; more than kMaxFileBytes are not, and are refused where the text is parsed. The
+// text grows with the file: a buffer of the largest size for each include would cost more than reading the registry.
 bool read_bytes(const std::string& path, std::string& text) {
   std::ifstream stream(path, std::ios::binary);
-  text.assign(kMaxFileBytes + 1, '\0');
-  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream && !stream.eof()) return false;
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return true;
+  if (!stream) return false;
+  char piece[1 << 16];
+  while (text.size() <= kMaxFileBytes && (stream.read(piece, sizeof piece), stream.gcount() > 0))
+    text.append(piece, static_cast<size_t>(stream.gcount()));
+  return !stream.bad();
 }
 
 fs::path folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   return folder.empty() ? fs::path(".") : folder;
+}
+
+// `real` is canonical.
+bool lies_below(const fs::path& real, const fs::path& folder) {
+  std::error_code failure;
+  const fs::path base = fs::canonical(folder, failure);
+  return !failure && *real.lexically_relative(base).begin() != "..";
 }
 
 class FileReader {
@@ -145,7 +153,8 @@ class FileReader {
     const fs::path folder = folder_of(from.source->path());
     std::error_code failure;
     const fs::path real = fs::canonical(folder / word, failure);
-    if (!failure && *real.lexically_relative(fs::canonical(folder, failure)).begin() == "..") {
+    // A sandbox (Bazel's) holds a link for every input: such a file's own folder is the one that its link leads to.
+    if (!failure && !lies_below(real, folder) && !lies_below(real, fs::weakly_canonical(from.source->path(), failure).parent_path())) {
       reader_.error(item, "'" + word + "' is a link that leads out of this file's folder; put the file itself there");
       return;
     }

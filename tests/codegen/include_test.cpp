@@ -40,13 +40,13 @@ class Include : public testing::Test {
     write("root.yaml", "namespace: t\ninclude: " + includes + "\n" + more);
   }
   // "" where all is well; else the report, of which each line's path is cut to what follows the folder.
-  std::string report() {
+  std::string report(const char* folder = "in") {
     Diagnostics diagnostics;
     std::vector<std::unique_ptr<RegistryFile>> files;
-    files.push_back(read_registry((folder_ / "in" / "root.yaml").string(), false, diagnostics));
+    files.push_back(read_registry((folder_ / folder / "root.yaml").string(), false, diagnostics));
     registry_ = check(std::move(files), diagnostics);
     std::string text = diagnostics.render();
-    const std::string prefix = (folder_ / "in").string() + "/";
+    const std::string prefix = (folder_ / folder).string() + "/";
     for (size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
     return text;
   }
@@ -130,6 +130,20 @@ TEST_F(Include, ALinkStaysInItsFolderToo) {
   fs::create_symlink("a.yaml", folder_ / "in/ops/inner.yaml");
   root("[ops/inner.yaml]");
   EXPECT_EQ("", report());
+}
+
+TEST_F(Include, ASandboxOfLinksIsReadAsTheirFiles) {
+  std::ofstream(folder_ / "outside.yaml") << "ops:\n" + entry("f");
+  fs::create_directories(folder_ / "sandbox/ops");
+  root("[ops/a.yaml]");
+  write("ops/a.yaml", "include: [b.yaml]\n");
+  write("ops/b.yaml", "ops:\n" + entry("f"));
+  for (const char* name : {"root.yaml", "ops/a.yaml", "ops/b.yaml"})
+    fs::create_symlink(folder_ / "in" / name, folder_ / "sandbox" / name);
+  EXPECT_EQ("", report("sandbox"));
+  fs::remove(folder_ / "sandbox/ops/b.yaml");
+  fs::create_symlink(folder_ / "outside.yaml", folder_ / "sandbox/ops/b.yaml");
+  EXPECT_THAT(report("sandbox"), StartsWith("ops/a.yaml:1:11: error: 'b.yaml' is a link that leads out"));
 }
 
 TEST_F(Include, ALongChainIsRefused) {
