@@ -29,29 +29,50 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), what.c_str(), 0) == 0;
 }
 
-// What the plugin's own entries, if it has any, are sampled with.
-std::string samples_beside(const std::string& plugin) { return fs::path(plugin).replace_extension("samples.json"); }
+constexpr const char* kUnnamedSamples = "samples.json";
 
-// Of backplane's own ops, and of those that loaded plugins bring.
-std::vector<Entry> all_entries() {
+// What the plugin's own entries are sampled with: NAME.samples.json, as backplane_add_plugin writes it, or
+// samples.json, as codegen does. "" where there is neither.
+std::string samples_beside(const PluginInfo& plugin) {
+  const fs::path named = fs::path(plugin.path).replace_extension("samples.json");
+  for (const fs::path& file : {named, named.parent_path() / kUnnamedSamples})
+    if (fs::exists(file)) return file.string();
+  return "";
+}
+
+// Of backplane's own ops, and of those that loaded plugins bring. `without_samples` gets the paths of the plugins that have
+// no samples.
+std::vector<Entry> all_entries(std::vector<std::string>* without_samples = nullptr) {
   std::vector<Entry> all = read_samples(base_samples_path());
-  std::vector<std::string> files;
   for (const PluginInfo& plugin : plugins()) {
     if (plugin.state != "loaded" || plugin.ops.empty()) continue;
-    if (const std::string file = samples_beside(plugin.path); fs::exists(file)) files.push_back(file);
-  }
-  for (const std::string& file : files) {
+    const std::string file = samples_beside(plugin);
+    if (file.empty()) {
+      if (without_samples) without_samples->push_back(plugin.path);
+      continue;
+    }
     std::vector<Entry> more = read_samples(file);
+    if (fs::path(file).filename() == kUnnamedSamples)  // it may be that of another plugin of this folder
+      std::erase_if(more,
+                    [&](const Entry& entry) { return !std::count(plugin.ops.begin(), plugin.ops.end(), entry.name); });
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;
 }
 
 std::vector<Entry> entries_of(const Options& options) {
-  std::vector<Entry> all = all_entries();
+  std::vector<std::string> without_samples;
+  std::vector<Entry> all = all_entries(&without_samples);
   std::erase_if(all, [&](const Entry& entry) { return !matches(options.op, entry.name); });
-  BP_CHECK(!all.empty() || wants_device_laws(options), VALUE, "conformance: no op matches \"", options.op,
-           "\"; `backplane ops` lists them");
+  std::string reason = "; `backplane ops` lists them";
+  if (!without_samples.empty())
+    reason = fmt::format(
+        ". The samples of {} are missing: expected {} beside it, which `backplane-codegen --emit samples` writes as "
+        "samples.json",
+        fmt::join(without_samples, ", "),
+        fs::path(without_samples[0]).filename().replace_extension("samples.json").string());
+  BP_CHECK(!all.empty() || wants_device_laws(options), VALUE, "conformance: no op matches \"", options.op, "\"",
+           reason);
   return all;
 }
 

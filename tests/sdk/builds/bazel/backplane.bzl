@@ -1,22 +1,22 @@
-"""backplane_plugin(name, main, ops): the plugin NAME.so of the registry file `main`, which includes the files `ops`, and its manifest.
+"""backplane_plugin(name, main, ops): the plugin NAME.so of the registry file `main`, which includes the files `ops`.
 
-All inputs and outputs are declared, so both actions run in Bazel's sandbox. The compiler is the `cc` of the PATH, or $CC. With rules_cc, give the
-output group `sources` to a cc_binary(linkshared = True) instead.
+Its manifest and samples lie beside it. All inputs and outputs are declared, so both actions run in Bazel's sandbox. The compiler is
+the `cc` of the PATH, or $CC. With rules_cc, give the output group `sources` to a cc_binary(linkshared = True) instead.
 """
 
-GENERATED = ["_records.c", "_records.h", "_formulas.c", "_formulas.h", "_plugin.c", ".backplane.json"]
+SOURCES = ["_records.c", "_records.h", "_formulas.c", "_formulas.h", "_plugin.c"]
 
 def _plugin(ctx):
     name = ctx.label.name
-    generated = [ctx.actions.declare_file(name + end) for end in GENERATED]
-    sources, manifest = generated[:-1], generated[-1]
+    sources = [ctx.actions.declare_file(name + end) for end in SOURCES]
+    data = [ctx.actions.declare_file(file) for file in [name + ".backplane.json", "samples.json"]]
     plugin = ctx.actions.declare_file(name + ".so")
     ctx.actions.run(
         executable = ctx.executable._codegen,
         arguments = ["--ops", ctx.file.main.path, "--import", ctx.file._registry.path, "--out", plugin.dirname, "--symbol", name,
-                     "--emit", "records,formulas,plugin,manifest"],
+                     "--emit", "records,formulas,plugin,manifest,samples"],
         inputs = [ctx.file.main, ctx.file._registry] + ctx.files.ops + ctx.files._registry_files,
-        outputs = generated,
+        outputs = sources + data,
         mnemonic = "BackplaneCodegen",
     )
     headers = ctx.file._base_header.dirname[:-len("/backplane/abi")]
@@ -29,7 +29,7 @@ def _plugin(ctx):
         mnemonic = "BackplanePlugin",
         use_default_shell_env = True,
     )
-    return [DefaultInfo(files = depset([plugin, manifest])), OutputGroupInfo(sources = depset(sources))]
+    return [DefaultInfo(files = depset([plugin] + data)), OutputGroupInfo(sources = depset(sources))]
 
 backplane_plugin = rule(_plugin, attrs = {
     "main": attr.label(allow_single_file = [".yaml"], mandatory = True),
