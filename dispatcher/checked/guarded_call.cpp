@@ -15,12 +15,17 @@
 namespace backplane::core {
 namespace {
 
-constexpr unsigned char kMarginByte = 0xc9;
-// Of arguments: what a kernel reads there and writes beyond a result is seen as such.
-constexpr unsigned char kArgumentMarginByte = 0x97;
-constexpr unsigned char kPoison = 0xff;  // a NaN in every floating dtype, -1 in integers, no bool
-constexpr unsigned char kRetiredByte = 0xfb;
-constexpr uint64_t kMargin = 256;                     // bytes
+// What memory holds that a kernel may not use: `first` and three bytes 0xff, again and again. A NaN in every floating
+// dtype, so that a kernel that reads it gives NaN even where it multiplies by 0.
+struct Pattern {
+  unsigned char first;
+  unsigned char at(uint64_t offset) const { return offset % 4 == 0 ? first : 0xff; }
+};
+constexpr Pattern kMargin{0xc9};
+constexpr Pattern kArgumentMargin{0x97};  // what a kernel reads there and writes beyond a result is seen as such
+constexpr Pattern kPoison{0xff};          // -1 in integers, no bool
+constexpr Pattern kRetired{0xfb};
+constexpr uint64_t kMarginBytes = 256;
 constexpr uint64_t kMaxCompared = uint64_t{1} << 20;  // of a tensor: more would take longer than it tells
 constexpr int64_t kMostPieces = 8;
 
@@ -37,9 +42,23 @@ void drop_block(void* owner) {
   if (block->data) give_back(*block);
 }
 
-// "": the bytes of a margin are as they were.
-std::string written_to(std::span<const unsigned char> margin, unsigned char byte, const std::string& where) {
-  const auto changed = static_cast<ptrdiff_t>(margin.size()) - std::count(margin.begin(), margin.end(), byte);
+std::vector<unsigned char> filled(Pattern pattern, uint64_t offset, uint64_t size) {
+  std::vector<unsigned char> bytes(size, 0xff);
+  for (uint64_t i = (4 - offset % 4) % 4; i < size; i += 4) bytes[i] = pattern.first;
+  return bytes;
+}
+
+// How many bytes, from `offset` in their block on, are not as the pattern has them.
+size_t count_changed(std::span<const unsigned char> bytes, Pattern pattern, uint64_t offset) {
+  size_t changed = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) changed += bytes[i] != pattern.at(offset + i);
+  return changed;
+}
+
+// "": the bytes of a margin, from `offset` in its block on, are as they were.
+std::string written_to(std::span<const unsigned char> margin, Pattern pattern, uint64_t offset,
+                       const std::string& where) {
+  const size_t changed = count_changed(margin, pattern, offset);
   if (changed == 0) return "";
   return "wrote " + std::to_string(changed) + " bytes " + where + "; expected it to write inside alone";
 }
@@ -53,7 +72,7 @@ GuardedCall::GuardedCall(Device& device, const bp_frame& frame, const char* plug
       table_(device.backend->def),
       frame_(frame),
       plugin_(plugin),
-      margin_(block_size(device, std::max<uint64_t>(kMargin, device.properties.alignment))),
+      margin_(block_size(device, std::max<uint64_t>(kMarginBytes, device.properties.alignment))),
       retired_(retired) {}
 
 // Where begin or end threw, the kernel's work ends before the memory does. A device that was lost takes it along.
@@ -106,8 +125,8 @@ void GuardedCall::guard_result(int32_t index, bp_value& slot) {
   TensorImpl* stand_in =
       new_tensor_over(memory->storage, given->dtype, given->dl.ndim, given->dl.shape, nullptr, margin_);
   results_.push_back({index, given, memory, stand_in});
-  write(memory->dl.data, 0, kMarginByte, static_cast<uint64_t>(bytes));
-  write(memory->dl.data, margin_, kPoison, given->nbytes);
+  write(memory->dl.data, 0, filled(kMargin, 0, static_cast<uint64_t>(bytes)));
+  write(memory->dl.data, margin_, filled(kPoison, margin_, given->nbytes));
   const std::string what = "result " + std::to_string(index);
   margins_.push_back({"before the start of " + what, memory->dl.data, 0, margin_});
   margins_.push_back({"behind the end of " + what, memory->dl.data, margin_ + given->nbytes, margin_});
@@ -138,7 +157,7 @@ void GuardedCall::lend_copy(Input& input) {
   bp_storage* storage = wrap_storage(device_, data, size, input.block, drop_block);
   input.stand_in = new_tensor_over(storage, given.dtype, given.dl.ndim, given.dl.shape, nullptr, margin_);
   retain(input.stand_in);  // so that it lives on where a kernel releases what it was lent
-  write(data, 0, kArgumentMarginByte, size);
+  write(data, 0, filled(kArgumentMargin, 0, size));
   copy(data, margin_, given.dl.data, given.dl.byte_offset, given.nbytes);
   input.tensor = input.stand_in;
 }
@@ -154,8 +173,8 @@ bp_status GuardedCall::scratch(uint64_t size, void** data) {
   const uint64_t whole = block_size(device_, size + margin_);
   if (const bp_status status = table_.allocate(table_.context, device_.ordinal, whole, data)) return status;
   lent_.push_back(lent_block(device_, *data, whole, false));
-  write(*data, 0, kPoison, size);
-  write(*data, size, kMarginByte, margin_);
+  write(*data, 0, filled(kPoison, 0, size));
+  write(*data, size, filled(kMargin, size, margin_));
   margins_.push_back({"behind the end of scratch memory of " + std::to_string(size) + " bytes", *data, size, margin_});
   return BP_OK;
 }
@@ -219,7 +238,7 @@ std::string GuardedCall::end() {
 
 void GuardedCall::retire_lent() {
   for (; !lent_.empty(); lent_.pop_back()) {
-    write(lent_.back().data, 0, kRetiredByte, lent_.back().size);
+    write(lent_.back().data, 0, filled(kRetired, 0, lent_.back().size));
     retired_.push_back(lent_.back());
   }
 }
@@ -227,10 +246,6 @@ void GuardedCall::retire_lent() {
 // A kernel that keeps a block uses it in its next call.
 void GuardedCall::free_oldest(size_t kept) {
   for (; retired_.size() > kept; retired_.erase(retired_.begin())) give_back(retired_.front());
-}
-
-void GuardedCall::write(void* data, uint64_t offset, unsigned char byte, uint64_t size) {
-  write(data, offset, std::vector<unsigned char>(size, byte));
 }
 
 // The device copies whole granules: where `bytes` begin or end within one, its other bytes are written as they are.
@@ -276,7 +291,7 @@ void GuardedCall::wait() {
 }
 
 std::string GuardedCall::fault_of(const Margin& margin) {
-  return written_to(read(margin.data, margin.offset, margin.size), kMarginByte, margin.what);
+  return written_to(read(margin.data, margin.offset, margin.size), kMargin, margin.offset, margin.what);
 }
 
 std::string GuardedCall::fault_of(const Input& input) {
@@ -289,13 +304,14 @@ std::string GuardedCall::fault_of(const Input& input) {
   const std::vector<unsigned char> all = read(input.block->data, 0, input.block->size);
   const std::span<const unsigned char> bytes(all);
   if (!std::ranges::equal(bytes.subspan(margin_, tensor.nbytes), input.before)) return written;
-  const std::string before = written_to(bytes.first(margin_), kArgumentMarginByte, "before the start of " + what);
-  return before.empty() ? written_to(bytes.last(margin_), kArgumentMarginByte, "behind the end of " + what) : before;
+  const std::string before = written_to(bytes.first(margin_), kArgumentMargin, 0, "before the start of " + what);
+  if (!before.empty()) return before;
+  return written_to(bytes.last(margin_), kArgumentMargin, bytes.size() - margin_, "behind the end of " + what);
 }
 
 std::string GuardedCall::fault_of(const RetiredBlock& block) {
   const std::vector<unsigned char> bytes = read(block.data, 0, block.size);
-  if (std::count(bytes.begin(), bytes.end(), kRetiredByte) == static_cast<ptrdiff_t>(bytes.size())) return "";
+  if (count_changed(bytes, kRetired, 0) == 0) return "";
   if (block.was_argument)
     return "wrote into the memory of an argument of an earlier call; arguments are lent for the call's own work";
   return "wrote into scratch memory of an earlier call; it lasts as long as the call's work: ask for it in every call";

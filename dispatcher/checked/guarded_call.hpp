@@ -55,7 +55,6 @@ class GuardedCall {
   bp_tensor* guard_input(int32_t index, bp_tensor* given, const bp_value* outs, int32_t n_outs);
   void lend_copy(Input& input);
   void take_back(Input& input);
-  void write(void* data, uint64_t offset, unsigned char byte, uint64_t size);
   void write(void* data, uint64_t offset, std::vector<unsigned char> bytes);
   std::vector<unsigned char> read(void* data, uint64_t offset, uint64_t size);
   void copy(void* to, uint64_t to_offset, void* from, uint64_t from_offset, uint64_t size);
