@@ -8,7 +8,7 @@ import inspect
 
 from .. import _core
 from .._runtime._autocast import uncast
-from . import _op_signature, _op_rules
+from . import _op_signature, _op_rules, _padded_op
 from .._calls import _ops
 
 # BP_OP_*, BP_RULE_*, BP_FORMULA_*, BP_RESULT_DTYPE_* of abi/op.h.
@@ -77,6 +77,7 @@ class Definition:
         self.words = _op_rules.shape_words(self, shape)
         self.tags = "python"
         self.handle = None
+        self.form = None  # PaddedForm, of an op whose kernels and rules are those of its padded form
 
     # ---- the record
 
@@ -149,6 +150,8 @@ class Definition:
         for rule, name in ((_VJP, "vjp"), (_JVP, "jvp"), (_DECOMPOSE, "decomposition"), (_BATCH, "batch")):
             if name in self.rules:
                 rows.append(self._stated(rule, self.rules[name]))
+            elif rule == _BATCH and self.form:
+                rows.append(self._row(rule, _REFUSED, [], self.form.refusal(), self.line))
             elif rule == _BATCH and self.words:  # where it does not follow from them, the record holds a refusal
                 rows.append({**self._missing(rule, name), "flags": _DERIVED})
             elif rule != _DECOMPOSE and "decomposition" not in self.rules:
@@ -192,20 +195,50 @@ def define(name, function, *, signature, mutates_args, alias, shape, dtypes, dev
     _check_name(name)
     stated = _op_signature.of_text(name, signature) if signature else _op_signature.of_function(name, function)
     place = _place(function) if function else _caller()
-    definition = Definition(
-        name, stated, mutates=_mutated(name, stated, mutates_args), alias=_alias(name, stated, alias), shape=shape,
-        dtypes=dtypes, doc=doc or inspect.getdoc(function) or f"{name}, defined in Python.", place=place,
-        core=_registration(name, place, replace),
-    )  # fmt: skip
+    options = dict(dtypes=dtypes, doc=doc or inspect.getdoc(function) or f"{name}, defined in Python.", place=place)
+    if _padded_op.states_largest_size(shape):
+        return _define_padded(name, function, stated, mutates_args, alias, shape, device_types, replace, options)
+    definition = Definition(name, stated, mutates=_mutated(name, stated, mutates_args), alias=_alias(name, stated, alias),
+                            shape=shape, core=_registration(name, place, replace), **options)  # fmt: skip
     if function and not definition.alias and not _is_empty(function):
         _op_rules.check_kernel(definition, function)
         for backend in _backends(device_types):
             definition.kernels[backend] = (function, _ANY_DTYPE)
     definition.commit()
-    definitions[name] = definition
-    op = _core.Op(name, definition.python_name, inplace=bool(definition.mutates))
-    setattr(getattr(_ops.ops, _ops.split(name)[0]), definition.python_name, op)
+    return _publish(definition)
+
+
+def _publish(definition):
+    """Makes an op that is registered an attribute of `backplane.ops`; gives it."""
+    definitions[definition.name] = definition
+    op = _core.Op(definition.name, definition.python_name, inplace=bool(definition.mutates))
+    setattr(getattr(_ops.ops, _ops.split(definition.name)[0]), definition.python_name, op)
     return op
+
+
+def _define_padded(name, function, stated, mutates_args, alias, shape, device_types, replace, options):
+    """The padded form and the op itself, whose results have sizes that depend on values; gives the op."""
+    if mutates_args or alias:
+        raise _core.ArgumentValueError(
+            f"custom_op {name}: argument shape: found {shape!r} beside mutates_args or alias, expected an op that returns new tensors"
+        )
+    form, place = _padded_op.PaddedForm(name, stated, shape), options["place"]
+    first = f"The padded form of {name}: all rows, with zeros from row `count` on, and the count."
+    cores = [_registration(one, place, replace) for one in (name, name + _padded_op.SUFFIX)]
+    padded = Definition(name + _padded_op.SUFFIX, form.padded_signature(), mutates=(), alias=None, shape=None,
+                        core=cores[1], **options | {"doc": first})  # fmt: skip
+    padded.rules["shape"] = _op_rules.shape_rule(padded, form.shape_function())
+    exact = Definition(name, stated, mutates=(), alias=None, shape=None, core=cores[0], **options)
+    exact.rules["decomposition"] = _op_rules.decomposition(exact, form.exact_function())
+    exact.form, exact.tags = form, "python,padded"
+    if function and not _is_empty(function):
+        _op_rules.check_kernel(exact, function)
+        for backend in _backends(device_types):
+            padded.kernels[backend] = (form.padding(function), _ANY_DTYPE)
+    padded.commit()
+    exact.commit()
+    _publish(padded)
+    return _publish(exact)
 
 
 def _caller():
@@ -297,13 +330,22 @@ def register_kernel(op, devices, dtypes):
     if definition.alias:
         raise _core.ArgumentValueError(f"register_kernel: {definition.name} is a view, which has no kernel")
 
+    owner, padding = _rules_of(definition)
+
     def register(function):
         _op_rules.check_kernel(definition, function)
         for backend in _backends(devices or None):
-            definition.change(definition.kernels, backend, (function, _dtype_mask(definition.name, dtypes)))
+            owner.change(owner.kernels, backend, (padding(function), _dtype_mask(definition.name, dtypes)))
         return function
 
     return register
+
+
+def _rules_of(definition):
+    """The definition that has the op's kernels and rules, and what makes a kernel for it of a kernel of the op."""
+    if definition.form is None:
+        return definition, lambda function: function
+    return definitions[definition.name + _padded_op.SUFFIX], definition.form.padding
 
 
 _MAKERS = {
@@ -314,12 +356,15 @@ _MAKERS = {
 
 def mark_effect(op):
     """Makes a graph keep calls of the op whose results nobody uses."""
-    definition = _definition_of(op, "mark_effect")
+    definition, _ = _rules_of(_definition_of(op, "mark_effect"))
     definition.tags = "python,effect"
     definition.commit()
 
 
 def register_rule(op, name, function):
-    definition = _definition_of(op, f"register_{name}")
-    definition.change(definition.rules, name, _MAKERS[name](definition, function))
+    definition, padding = _rules_of(_definition_of(op, f"register_{name}"))
+    if name == "shape" and op.full_name != definition.name:
+        raise _core.ArgumentValueError(f"{op.full_name}: a shape rule: found a function, expected none: its `shape` states the largest size")
+    stated = padding(function) if name == "decomposition" else function
+    definition.change(definition.rules, name, _MAKERS[name](definition, stated))
     return function
