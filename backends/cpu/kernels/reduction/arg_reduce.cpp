@@ -1,4 +1,5 @@
-// argmax and argmin along an axis or over all elements: the first of equals, the first NaN where there is one.
+// argmax and argmin along an axis or over all elements, alone or with the elements there: the first of equals, the
+// first NaN where there is one.
 //
 // Neighbours go block by block: the block's largest by the vector loops of the reductions, its place only for the block
 // that wins. Along another axis, lanes side by side keep their best in vectors (arg_columns.cpp).
@@ -230,6 +231,17 @@ class ByteBools {
   std::vector<uint8_t> bytes_;
 };
 
+// Where the largest or smallest elements are. x has elements; bools are bytes of 0 and 1.
+template <bool Largest>
+void find_places(const bp_frame* frame, const bp_tensor* x, bool all, int32_t axis, const bp_tensor* places) {
+  plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
+    if (all)
+      over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(places)));
+    else
+      along_axis<T, Largest>(frame, x, places, axis);
+  });
+}
+
 // (Tensor x, Axis? axis, *, bool keepdims)
 template <bool Largest>
 bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
@@ -238,15 +250,48 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
     if (out->nbytes == 0) return;
     BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
     const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
+    std::optional<ByteBools> bools;
+    if (x->dtype == BP_BOOL) x = bools.emplace(frame, x).get();
+    find_places<Largest>(frame, x, all, all ? 0 : axis_of(args[1]), out);
+  });
+}
+
+template <class T>
+void take_places(const bp_frame* frame, const bp_tensor* x, int32_t axis, const bp_tensor* places,
+                 const bp_tensor* values) {
+  const int32_t rank = x->dl.ndim;
+  const int64_t stride = rank == 0 ? 0 : x->dl.strides[axis];
+  const auto take = [&](char* const* p) -> const char* {
+    *reinterpret_cast<T*>(p[0]) = reinterpret_cast<const T*>(p[2])[*reinterpret_cast<const int64_t*>(p[1]) * stride];
+    return nullptr;
+  };
+  // The results' strides, with the axis that they may have lost.
+  int64_t strides[2][kMaxRank];
+  const bool kept = places->dl.ndim == rank;
+  for (int32_t d = 0, own = 0; d < rank; ++d) {
+    strides[0][d] = d == axis ? 0 : values->dl.strides[own];
+    strides[1][d] = d == axis ? 0 : places->dl.strides[own];
+    own += d != axis || kept;
+  }
+  const Lanes<3> lanes(x->dl.shape, rank, axis,
+                       {LaneOperand{data_of(values), strides[0], sizeof(T)},
+                        LaneOperand{data_of(places), strides[1], sizeof(int64_t)}, lane_operand(x)});
+  lanes.run(frame, 4, take);
+}
+
+// (Tensor x, Axis axis, *, bool keepdims) -> (Tensor values, Tensor indices)
+template <bool Largest>
+bp_status BP_CALL with_indices(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
+  return plugin::guard(frame, [&] {
+    const bp_tensor *x = plugin::as_tensor(args[0]), *values = outs[0].u.t, *places = outs[1].u.t;
+    if (places->nbytes == 0) return;
+    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
+    const bool all = x->dl.ndim == 0;
     const int32_t axis = all ? 0 : axis_of(args[1]);
     std::optional<ByteBools> bools;
     if (x->dtype == BP_BOOL) x = bools.emplace(frame, x).get();
-    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() {
-      if (all)
-        over_all<T, Largest>(frame, x, reinterpret_cast<int64_t*>(data_of(out)));
-      else
-        along_axis<T, Largest>(frame, x, out, axis);
-    });
+    find_places<Largest>(frame, x, all, axis, places);
+    plugin::dispatch_dtype<kReal>(x->dtype, [&]<class T>() { take_places<T>(frame, x, axis, places, values); });
   });
 }
 
@@ -257,6 +302,10 @@ const Family kArgReduce([](const Registrar& registrar) {
       BP_KERNEL("bp::argmax", "cpu", arg_reduce<true>, .dtypes = kReal | BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
   registrar.kernel(
       BP_KERNEL("bp::argmin", "cpu", arg_reduce<false>, .dtypes = kReal | BP_MASK_BOOL, .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::max_with_indices", "cpu", with_indices<true>, .dtypes = kReal | BP_MASK_BOOL,
+                             .flags = BP_KERNEL_STRIDED));
+  registrar.kernel(BP_KERNEL("bp::min_with_indices", "cpu", with_indices<false>, .dtypes = kReal | BP_MASK_BOOL,
+                             .flags = BP_KERNEL_STRIDED));
 });
 
 }  // namespace backplane::cpu
