@@ -284,14 +284,15 @@ void OpCompiler::check_holes() {
       return std::any_of(rules.begin(), rules.end(),
                          [&](const Rule& r) { return std::count(r.targets.begin(), r.targets.end(), arg); });
     };
-    if (!op_.find(BP_RULE_VJP, arg) && !through_decomposition(entry_.vjp) && !stated(entry_.vjp) &&
-        !stated(entry_.partial) && !fit_refused_)
-      error(entry_.where, "'" + entry_.name() + "' has no vjp for '" + name + "'; write " +
-                              (entry_.shapes.size() == 1 && (op_.flags & BP_OP_ELEMENTWISE)
-                                   ? "partial: {" + name + ": FORMULA} for an elementwise op, "
-                                   : std::string()) +
-                              "vjp: {" + name +
-                              ": FORMULA}, vjp: decompose where `decompose` says it all, zero, or {none: REASON}");
+    const bool elementwise = entry_.shapes.size() == 1 && (op_.flags & BP_OP_ELEMENTWISE);
+    const bool lacks_vjp = !op_.find(BP_RULE_VJP, arg) && !through_decomposition(entry_.vjp) && !stated(entry_.vjp) &&
+                           !stated(entry_.partial) && !fit_refused_;
+    if (lacks_vjp)
+      error(entry_.where,
+            "'" + entry_.name() + "' has no vjp for '" + name + "'; write " +
+                (elementwise ? "partial: {" + name + ": FORMULA} for an elementwise op, " : std::string()) + "vjp: {" +
+                name + ": FORMULA}, vjp: decompose where `decompose` says it all, zero, or {none: REASON}");
+    if (lacks_vjp && elementwise) continue;  // `partial` gives both
     if (!op_.find(BP_RULE_JVP, arg) && !through_decomposition(entry_.jvp) && !stated(entry_.jvp) &&
         !stated(entry_.partial))
       error(entry_.where, "'" + entry_.name() + "' has no jvp for '" + name + "'; write jvp: linear, jvp: {" + name +

@@ -41,12 +41,15 @@ void drop_all() {
   dropped.swap(kept_calls());
 }
 
-// The number among the call's tensors of the one that a result is written over; -1: it is a tensor of its own.
-int32_t changed_input(const Call& call, int32_t result) {
+// The number among the call's tensors of the one that a result of the same dtype is written over; -1: it is a tensor of
+// its own, or is cast into what was given.
+int32_t changed_input(const Call& call, int32_t result, bp_dtype compute) {
   const bp_value& out = call.outs[result];
+  if (!(out.flags & BP_VALUE_GIVEN)) return -1;
+  if (result_dtype(*call.op.record, call.args, call.n_args, result, compute) != impl(out.u.t)->dtype) return -1;
   int32_t number = 0, found = -1;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
-    if ((out.flags & BP_VALUE_GIVEN) && t == impl(out.u.t)) found = number;
+    if (t == impl(out.u.t)) found = number;
     ++number;
   });
   return found;
@@ -76,7 +79,7 @@ class Key {
       else
         put(v.tag == BP_TAG_ABSENT ? int64_t{0} : v.u.i);
     }
-    for (int32_t i = 0; i < call.n_outs; ++i) put(changed_input(call, i));
+    for (int32_t i = 0; i < call.n_outs; ++i) put(changed_input(call, i, compute));
   }
   const std::string& text() const { return text_; }
 
@@ -114,8 +117,14 @@ std::shared_ptr<Graph> graph_of(const Call& call, const ShapeResult& shape, Devi
   for (int32_t i = 0; i < call.n_outs; ++i)
     results.push_back({result_dtype(record, call.args, call.n_args, i, compute), id_of(device), dims});
   const NodeId node = graph->add_node(call.op, arguments, results);
+  const auto result = [&](int32_t i) { return graph->node(node).first_result + static_cast<ValueId>(i); };
   for (int32_t i = 0; i < call.n_outs; ++i)
-    graph->outputs.push_back(graph->node(node).first_result + static_cast<ValueId>(i));
+    if (changed_input(call, i, compute) < 0) graph->outputs.push_back(result(i));
+  for (int32_t i = 0; i < call.n_outs; ++i)  // behind the results
+    if (const int32_t k = changed_input(call, i, compute); k >= 0) {
+      graph->outputs.push_back(result(i));
+      graph->updates.push_back({graph->inputs()[static_cast<size_t>(k)].value, false});
+    }
   return graph;
 }
 
@@ -129,11 +138,7 @@ std::shared_ptr<Executable> compiled(const Call& call, const ShapeResult& shape,
   try {
     const std::shared_ptr<Graph> graph = graph_of(call, shape, device, compute);
     decompose_without_kernel(*graph);
-    ExecutableOptions options;
-    options.donated.resize(inputs.size());
-    for (int32_t i = 0; i < call.n_outs; ++i)
-      if (const int32_t k = changed_input(call, i); k >= 0) options.donated[static_cast<size_t>(k)] = true;
-    auto executable = std::make_shared<Executable>(graph, options);
+    auto executable = std::make_shared<Executable>(graph);
     return is_one_region(executable->summary(inputs)) ? executable : nullptr;
   } catch (const Error&) {
     return nullptr;  // the parts say what is wrong
@@ -197,20 +202,16 @@ bool run_fused(const Call& call, const ShapeResult& shape, Device& device, bp_dt
       check_given(call.op, *impl(call.outs[i].u.t), shape, result_dtype(record, call.args, call.n_args, i, compute),
                   device);
   const ExcludeKeys below(~uint64_t{0});
-  std::vector<Tensor> results = executable->run(inputs);
-  // The memory of one output may have been taken for the result of another.
-  for (int32_t i = 0; i < call.n_outs; ++i)
-    if (Tensor& result = results[static_cast<size_t>(i)]; lies_in_another_output(call, *impl(result), i))
-      result = roles::copy(impl(result), 0);
+  if (!executable->updates().shared_memory(inputs).empty()) return false;  // the parts make their results first
+  std::vector<Tensor> results = executable->run_and_update(inputs);
+  size_t next = 0;
   for (int32_t i = 0; i < call.n_outs; ++i) {
-    Tensor& result = results[static_cast<size_t>(i)];
-    if (!(call.outs[i].flags & BP_VALUE_GIVEN)) {
+    if (changed_input(call, i, compute) >= 0) continue;
+    Tensor& result = results[next++];
+    if (call.outs[i].flags & BP_VALUE_GIVEN)
+      roles::cast_into(impl(result), impl(call.outs[i].u.t), 0);
+    else
       call.outs[i] = owned_value(std::move(result));
-      continue;
-    }
-    TensorImpl* target = impl(call.outs[i].u.t);
-    const bool is_written = impl(result)->storage == target->storage;  // over its donated memory
-    if (!is_written) roles::cast_into(impl(result), target, 0);
   }
   return true;
 }
