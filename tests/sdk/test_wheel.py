@@ -56,6 +56,22 @@ def test_the_package_and_the_entry_point_both_bring_the_op(site):
     assert run(sys.executable, "-c", program, PYTHONPATH=path) == "[0.0, 0.0]\n"
 
 
+def test_an_editable_install_follows_what_is_built(wheel, tmp_path):
+    project = shutil.copytree(wheel.parent / "made", tmp_path / "made", ignore=shutil.ignore_patterns("build"))
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "-e", project, BACKPLANE_PREFIX=PREFIX)
+    path = str(pathlib.Path(bp.__file__).parents[1])
+    program = "from mine import ripple\nimport backplane as bp\nprint(ripple(bp.ones(2), speed=0).tolist())"
+    assert run(python, "-c", program, PYTHONPATH=path, cwd=tmp_path) == "[0.0, 0.0]\n"
+    entries = project / "ops.yaml"
+    text = entries.read_text(encoding="utf-8")
+    assert "decompose: sin(speed * x)" in text
+    entries.write_text(text.replace("decompose: sin(speed * x)", "decompose: sin(speed * x) + 2"), encoding="utf-8")
+    run("cmake", "--build", project / "build/wheel")
+    assert run(python, "-c", program, PYTHONPATH=path, cwd=tmp_path) == "[2.0, 2.0]\n"
+
+
 def test_sources_are_packed(wheel):
     folder = wheel.parent
     program = f"import sys\nsys.path.insert(0, {str(folder / 'made/python_build')!r})\nimport plugin_wheel\nprint(plugin_wheel.build_sdist({str(folder)!r}))"

@@ -17,7 +17,8 @@ import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build/wheel"
+BUILD, EDITABLE = ROOT / "build/wheel", ROOT / "build/editable"
+PLUGINS = BUILD / "lib/backplane/plugins"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = re.sub(r"[-_.]+", "_", PROJECT["name"]).lower()
 STEM = f"{NAME}-{PROJECT['version']}"
@@ -49,7 +50,7 @@ def package():
     run("cmake", "--build", BUILD, "--parallel")
     run(installed / "bin/backplane-codegen", "--ops", ROOT / "ops.yaml", "--out", BUILD / "package", "--emit", "python")
     (folder,) = (BUILD / "package/python").iterdir()
-    files = [*folder.iterdir(), *(path for path in (BUILD / "lib/backplane/plugins").iterdir() if path.suffix in (".so", ".json"))]
+    files = [*folder.iterdir(), *(path for path in PLUGINS.iterdir() if path.suffix in (".so", ".json"))]
     return {f"{folder.name}/{path.name}": path for path in sorted(files)}
 
 
@@ -69,11 +70,30 @@ def tag():
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Writes the wheel into the folder. Returns its name."""
+    return write_wheel(wheel_directory, {place: path.read_bytes() for place, path in package().items()})
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """As build_wheel, for `pip install -e .`: the wheel names build/editable, where the package is a link to the folder of the built plugin.
+
+    After a change of the project, `cmake --build build/wheel` is enough. If a signature changed, install again.
+    """
+    shutil.rmtree(EDITABLE, ignore_errors=True)
+    EDITABLE.mkdir(parents=True)
+    for place, path in package().items():
+        if path.parent != PLUGINS:
+            shutil.copy(path, PLUGINS)
+        name = place.split("/")[0]
+    (EDITABLE / name).symlink_to(PLUGINS)
+    return write_wheel(wheel_directory, {f"{NAME}.pth": f"{EDITABLE}\n".encode()})
+
+
+def write_wheel(folder, contents):
+    """Writes a wheel of {path: bytes} and the files about it into the folder. Returns its name."""
     name = f"{STEM}-{tag()}.whl"
-    contents = {place: path.read_bytes() for place, path in package().items()}
     contents |= {f"{STEM}.dist-info/{place}": text.encode() for place, text in metadata().items()}
     record = ""
-    with zipfile.ZipFile(pathlib.Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+    with zipfile.ZipFile(pathlib.Path(folder) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for place, data in contents.items():
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record += f"{place},sha256={digest},{len(data)}\n"
