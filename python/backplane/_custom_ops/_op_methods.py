@@ -55,7 +55,9 @@ def custom_op(
         changed tensors. Of one, it is the first argument.
     alias: "x" or "maybe x": the result is a view of x, by a `view.*` shape; such an op has no kernel.
     shape: a word of the registry's vocabulary, "broadcast(x, y)"; a list of them for several results. It gives the
-    batch rule too. Without one, and without register_shape, the kernel decides.
+    batch rule too. Without one, and without register_shape, the kernel decides. "dynamic(max=x.shape[0])": the kernel
+    returns at most so many rows; the op NAME_padded returns so many, zeros behind the rows that there are, and their
+    number. "dynamic(max=[x.shape[0], 2], dtype=int64)" also states the other sizes, and a dtype other than x's.
     dtypes: what tensor arguments accept: a class ("floating") or a list of dtypes.
     replace: takes the place of a Python op of that name; otherwise a name that is taken is refused.
 

@@ -124,8 +124,7 @@ class PaddedForm:
 
         @functools.wraps(function)
         def padded(*args, **kwargs):
-            from .. import asarray, zeros
-
+            full = _op_named(f"{_ops.NAMESPACE}::full")
             returned = function(*args, **kwargs)
             results = [returned] if len(self.rows) == 1 else list(returned)
             given = self._by_name(args, kwargs)
@@ -142,10 +141,10 @@ class PaddedForm:
                         f"{self.name}: its kernel returned the shape {tuple(result.shape)}; expected at most {largest[0]} rows, as in {largest}, by {rows.text}"
                     )
                 dtype = rows.dtype or given[self.first_tensor].dtype
-                whole = zeros(largest, dtype=dtype, device=result.device)
+                whole = full(largest, 0, dtype=dtype, device=result.device)
                 whole[:count] = result
                 filled.append(whole)
-            return (*filled, asarray(count, dtype=_core.int64, device=results[0].device))
+            return (*filled, full((), count, dtype=_core.int64, device=results[0].device))
 
         padded.__signature__ = inspect.signature(function)
         return padded
