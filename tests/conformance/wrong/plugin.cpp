@@ -1,5 +1,6 @@
 // Registers the ops of ops.yaml, and kernels with a mistake for some of them.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "backplane/plugin.hpp"
@@ -51,11 +52,22 @@ bp_status raced(const bp_frame* frame, const bp_value* args, int32_t, bp_value* 
   return frame->host->parallel_for(0, job.size, 1, copy_piece, &job);
 }
 
+void lost_nans(ConstTensor<double> x, double by, MutTensor<double> out) {
+  for (int64_t i = 0; i < out.size(); ++i) out.data()[i] = std::isnan(x.data()[i]) ? 0 : x.data()[i] * by;
+}
+
+void read_beyond(ConstTensor<float> x, MutTensor<float> out) {
+  const int64_t n = out.size();
+  for (int64_t i = 0; i < n; ++i) out.data()[i] = x.data()[i] + (i + 1 == n ? 0 * x.data()[n] : 0);
+}
+
 void register_all(const Registrar& registrar) {
   for (uint32_t i = 0; i < wrong_op_count; ++i) registrar.op(*wrong_ops[i]);
   registrar.kernel(BP_KERNEL("wrong::same_memory", "cpu", same_memory, .flags = BP_KERNEL_OWN_RESULTS));
   registrar.kernel(BP_KERNEL("wrong::kept_float64", "cpu", kept_float64));
   registrar.kernel(BP_KERNEL("wrong::raced", "cpu", raced));
+  registrar.kernel(BP_KERNEL("wrong::lost_nans", "cpu", kernel<lost_nans>));
+  registrar.kernel(BP_KERNEL("wrong::read_beyond", "cpu", kernel<read_beyond>));
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ MISTAKES = {
     "same_memory": ("test", "values", "is a view of argument x"),
     "kept_float64": ("test", "leak", "4 calls left 4 tensors of the device alive"),
     "raced": ("test", "values", r"wrote byte \d+ of result 0 in pieces 0 and 1 of its parallel_for"),
+    "lost_nans": ("test", "special values", "found 0, expected nan"),
+    "read_beyond": ("test", "values", "found nan, expected"),
     "other_batch": ("grad", "batch", "its batch formula gave a result whose axis 0 is not the batch"),
 }
 

@@ -287,7 +287,8 @@ bp_status BP_CALL with_indices(const bp_frame* frame, const bp_value* args, int3
     if (places->nbytes == 0) return;
     BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
     const bool all = x->dl.ndim == 0;
-    const int32_t axis = all ? 0 : axis_of(args[1]);
+    // The shape is a formula, so the axis arrives as the caller gave it.
+    const int32_t given = axis_of(args[1]), axis = all ? 0 : given < 0 ? given + x->dl.ndim : given;
     std::optional<ByteBools> bools;
     if (x->dtype == BP_BOOL) x = bools.emplace(frame, x).get();
     find_places<Largest>(frame, x, all, axis, places);
