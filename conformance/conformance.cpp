@@ -40,8 +40,8 @@ std::string samples_beside(const PluginInfo& plugin) {
   return "";
 }
 
-// Of backplane's own ops, and of those that loaded plugins bring. `without_samples` gets the paths of the plugins that have
-// no samples.
+// Of backplane's own ops, and of those that loaded plugins bring. `without_samples` gets the paths of the plugins that
+// have no samples.
 std::vector<Entry> all_entries(std::vector<std::string>* without_samples = nullptr) {
   std::vector<Entry> all = read_samples(base_samples_path());
   for (const PluginInfo& plugin : plugins()) {

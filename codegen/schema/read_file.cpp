@@ -154,7 +154,8 @@ class FileReader {
     std::error_code failure;
     const fs::path real = fs::canonical(folder / word, failure);
     // A sandbox (Bazel's) holds a link for every input: such a file's own folder is the one that its link leads to.
-    if (!failure && !lies_below(real, folder) && !lies_below(real, fs::weakly_canonical(from.source->path(), failure).parent_path())) {
+    if (!failure && !lies_below(real, folder) &&
+        !lies_below(real, fs::weakly_canonical(from.source->path(), failure).parent_path())) {
       reader_.error(item, "'" + word + "' is a link that leads out of this file's folder; put the file itself there");
       return;
     }
