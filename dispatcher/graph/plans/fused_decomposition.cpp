@@ -41,8 +41,8 @@ void drop_all() {
   dropped.swap(kept_calls());
 }
 
-// The number among the call's tensors of the one that a result of the same dtype is written over; -1: it is a tensor of
-// its own, or is cast into what was given.
+// The number among the call's tensors of the one that a result of the same dtype is written over; -1: the
+// result is a new tensor, or is cast into the given one.
 int32_t changed_input(const Call& call, int32_t result, bp_dtype compute) {
   const bp_value& out = call.outs[result];
   if (!(out.flags & BP_VALUE_GIVEN)) return -1;

@@ -23,12 +23,12 @@ _FUNCTIONS = {"min": min, "max": max, "len": len}
 
 
 def states_largest_size(shape):
-    """Does one of the shape rules say the largest size of a dynamic result?"""
+    """True if a shape rule states the largest size of a dynamic result."""
     return any("dynamic(" in text.replace(" ", "") for text in ([shape] if isinstance(shape, str) else shape or ()))
 
 
 class Rows:
-    """One result: its largest shape as a formula over the arguments, its dtype (None: that of the first tensor), and whether it has `count` rows."""
+    """One result: its largest shape as a formula over the arguments, and its dtype (None: the dtype of the first tensor)."""
 
     def __init__(self, op, text, names):
         def fail(found):
@@ -92,7 +92,7 @@ class PaddedForm:
         if any(is_list for _, is_list in signature.results) or len(texts) != len(signature.results) or not signature.results:
             raise _core.ArgumentValueError(
                 f"custom_op {name}: argument shape: found {len(texts)} rules and {len(signature.results)} results, expected one dynamic(max=…) per "
-                "result, all of which are a Tensor"
+                "result, and results of type Tensor"
             )
         names = [argument.name for argument in signature.arguments]
         if _COUNT in [result for result, _ in signature.results]:

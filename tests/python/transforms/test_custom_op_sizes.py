@@ -1,4 +1,4 @@
-"""Ops of Python whose results have sizes that depend on values: the op, its padded form, their rules and what they refuse."""
+"""Ops of Python whose results have sizes that depend on values: the op, its padded form, their rules and refusals."""
 
 import backplane as bp
 import numpy as np
@@ -30,7 +30,7 @@ positives.register_batch("loop")
 
 @bp.custom_op("sizes::found", shape=["dynamic(max=[x.shape[0] * x.shape[1], 2], dtype=int64)", "dynamic(max=x.shape[0] * x.shape[1])"])
 def found(x: bp.Tensor, *, least: bp.types.Scalar = 0) -> tuple[bp.Tensor, bp.Tensor]:
-    """Where x of two axes is above `least`, and what is there."""
+    """The positions where x of two axes is above `least`, and the elements there."""
     places = np.argwhere(x.numpy() > least)
     return bp.asarray(places), bp.asarray(x.numpy()[tuple(places.T)])
 
