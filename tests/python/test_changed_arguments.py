@@ -81,6 +81,28 @@ def test_large_tensors_are_changed_in_one_pass_with_the_bits_of_its_parts(entrie
     assert changed(p, m, v) == changed(*new)
 
 
+@pytest.mark.parametrize("held", ["alone", "by NumPy"])
+def test_large_tensors_are_changed_without_copies(entries, held):
+    arguments = [np.full(1 << 18, 0.5, dtype="float32") for _ in range(4)]
+    arguments = [bp.asarray(x) if held == "by NumPy" else bp.asarray(x) * 1 for x in arguments]
+    for _ in range(3):
+        entries.step_(*arguments)
+    bp.reset_peak_memory_stats()
+    before = bp.memory_stats("cpu")["allocated_bytes"]
+    entries.step_(*arguments)
+    assert bp.memory_stats("cpu")["peak_bytes"] - before < arguments[0].nbytes
+
+
+def test_large_arguments_may_share_memory_with_one_that_is_only_read(entries):
+    draw = np.random.default_rng(0)
+    whole, m, v = (bp.asarray(draw.random(n).astype("float32")) * 1 for n in (40001, 40000, 40000))
+    for grad in (whole[1:], whole[:-1]):  # the argument itself, and one that lies across it
+        for _ in range(3):
+            expected = entries.step(whole[1:], grad * 1, m, v)
+            entries.step_(whole[1:], grad, m, v)
+            assert changed(whole[1:], m, v) == changed(*expected)
+
+
 @pytest.mark.parametrize("n", [3, 50000])
 def test_a_result_that_is_an_argument_is_read_before_it_is_written(entries, n):
     a, b = bp.ones(n), bp.full(n, 2.0)
