@@ -48,17 +48,21 @@ std::vector<unsigned char> filled(Pattern pattern, uint64_t offset, uint64_t siz
   return bytes;
 }
 
-// How many bytes, from `offset` in their block on, are not as the pattern has them.
-size_t count_changed(std::span<const unsigned char> bytes, Pattern pattern, uint64_t offset) {
-  size_t changed = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) changed += bytes[i] != pattern.at(offset + i);
-  return changed;
+// From the first to the last byte that is not as the pattern has it, of bytes from `offset` in their block on.
+size_t length_of_change(std::span<const unsigned char> bytes, Pattern pattern, uint64_t offset) {
+  size_t first = bytes.size(), end = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == pattern.at(offset + i)) continue;
+    first = std::min(first, i);
+    end = i + 1;
+  }
+  return end == 0 ? 0 : end - first;
 }
 
 // "": the bytes of a margin, from `offset` in its block on, are as they were.
 std::string written_to(std::span<const unsigned char> margin, Pattern pattern, uint64_t offset,
                        const std::string& where) {
-  const size_t changed = count_changed(margin, pattern, offset);
+  const size_t changed = length_of_change(margin, pattern, offset);
   if (changed == 0) return "";
   return "wrote " + std::to_string(changed) + " bytes " + where + "; expected it to write inside alone";
 }
@@ -311,7 +315,7 @@ std::string GuardedCall::fault_of(const Input& input) {
 
 std::string GuardedCall::fault_of(const RetiredBlock& block) {
   const std::vector<unsigned char> bytes = read(block.data, 0, block.size);
-  if (count_changed(bytes, kRetired, 0) == 0) return "";
+  if (length_of_change(bytes, kRetired, 0) == 0) return "";
   if (block.was_argument)
     return "wrote into the memory of an argument of an earlier call; arguments are lent for the call's own work";
   return "wrote into scratch memory of an earlier call; it lasts as long as the call's work: ask for it in every call";
