@@ -114,7 +114,7 @@ def test_help_lists_the_further_signatures():
 def test_a_selected_call_runs_its_ops_once():
     x = bp.asarray([[1.0, 3.0]]).requires_grad_()
     graph = bp.make_graph(lambda x: x.max(dim=1).values)(M)
-    assert sum("argmax" in str(node) for node in graph.nodes) == 1
+    assert sum("max_with_indices" in str(node) for node in graph.nodes) == 1
     bp.sum(bp.add(x, x, alpha=3.0)).backward()
     assert x.grad.tolist() == [[4.0, 4.0]]
 
