@@ -1,7 +1,7 @@
-"""`./dev docs`: the pages of docs/ and those that codegen writes from the registry, together in one folder, links checked.
+"""`./dev docs`: the pages of docs/, those that codegen writes from the registry, and those of the functions, in one folder, links checked.
 
-In: --build, a build folder with codegen's pages and the `backplane` command, whose coverage table becomes a page; --out, the folder
-to make. Exit status 1 where a link leads nowhere, or an op has neither a rule nor a refusal.
+In: --build, a build folder with codegen's pages, the package, and the `backplane` command, whose coverage table becomes a page; --out,
+the folder to make. Exit status 1 where a link leads nowhere, an example fails, or an op has neither a rule nor a refusal.
 """
 
 import argparse
@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+import functions
 
 DOCS = pathlib.Path(__file__).resolve().parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -40,16 +42,19 @@ def dead_links(page, ignored=lambda target: False):
 
 
 def write_coverage(build, page):
-    """The table of `backplane ops --coverage` as Markdown."""
+    """The table of `backplane ops --coverage` as Markdown. Returns op -> {backend: how it runs there}."""
     done = subprocess.run([build / "bin/backplane", "ops", "--coverage"], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"docs: an op has a hole in `backplane ops --coverage`:\n{done.stdout}{done.stderr}")
     table, _, counts = done.stdout.partition("\n\n")
     rows = [re.split(r"\s{2,}", line.strip()) for line in table.splitlines()]
+    backends = range(rows[0].index("trace") + 1, len(rows[0]))
+    kernels = {row[0]: {rows[0][i]: row[i] for i in backends} for row in rows[1:]}
     rows.insert(1, ["---"] * len(rows[0]))
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     page.write_text("# Coverage\n\nWhat each op has under each transform and on each backend: `backplane ops --coverage`.\n\n"
                     + "\n".join(lines) + f"\n\n```\n{counts.strip()}\n```\n", encoding="utf-8")
+    return kernels
 
 
 def main():
@@ -64,9 +69,11 @@ def main():
     shutil.rmtree(options.out, ignore_errors=True)
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
-    write_coverage(options.build, options.out / GENERATED / "coverage.md")
+    kernels = write_coverage(options.build, options.out / GENERATED / "coverage.md")
+    failures = functions.write_pages(options.build, options.out, kernels)
+    print("\n".join(failures), end="\n" if failures else "")
 
-    root, pages, broken = DOCS.parent, 0, 0
+    root, pages, broken = DOCS.parent, 0, len(failures)
     for page in sorted(options.out.rglob("*.md")):
         pages += 1
         # Links out of docs/ lead into the tree itself, and are checked there.

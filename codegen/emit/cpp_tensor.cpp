@@ -45,11 +45,12 @@ class UserFunctionWriter {
     return text + "};\n";
   }
 
+  std::string declaration() const { return result_type() + " " + name_ + "(" + parameters(0, true) + ")"; }
+
   std::string functions() const {
     std::string text = "\n// " + comment(entry_.doc.value) + "\n//   " + comment(entry_.signature.text.value) + "\n";
     text += results_struct();
-    text += "inline " + result_type() + " " + name_ + "(" + parameters(0, true) + ") {\n" +
-            returned("backplane::" + name_ + "(" + passed(0, "") + ")") + "}\n";
+    text += "inline " + declaration() + " {\n" + returned("backplane::" + name_ + "(" + passed(0, "") + ")") + "}\n";
     if (changes_one_in_place()) {
       const std::string first = cpp_identifier(entry_.signature.args[0].name);
       const std::string rest = parameters(1, true);
@@ -146,6 +147,10 @@ std::string methods_header(const std::vector<UserFunctionWriter>& writers) {
 }
 
 }  // namespace
+
+std::string cpp_declaration(const Entry& entry) {
+  return takes_function(entry) ? "" : UserFunctionWriter(entry).declaration();
+}
 
 void emit_cpp_tensor(const EmitContext& context, OutputSet& out) {
   std::vector<UserFunctionWriter> writers;

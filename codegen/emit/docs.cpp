@@ -1,4 +1,5 @@
 // docs/ops/NAME.md, a reference page per op, and docs/ops/list-of-ops.md, a name that no op can have.
+#include <cctype>
 #include <map>
 
 #include "check/names.hpp"
@@ -14,17 +15,19 @@ class PageWriter {
   explicit PageWriter(const CompiledOp& op) : op_(op), entry_(*op.entry) {}
 
   std::string write() {
-    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n" + block(entry_.signature.text.value);
+    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n" + block(python_declaration(entry_), "python");
+    if (const std::string cpp = cpp_declaration(entry_); !cpp.empty()) text_ += "\n" + block(cpp, "cpp");
     if (!entry_.aliases.empty()) text_ += "\nIn Python also " + aliases() + ".\n";
     arguments();
     results();
+    errors();
+    if (!entry_.example.empty()) text_ += "\n## Example\n\n" + block(entry_.example.value, "python");
+    text_ += "\n## Entry\n\n" + block(entry_.signature.text.value);
     derivative("Gradient", BP_RULE_VJP);
     derivative("Forward mode", BP_RULE_JVP);
     batching();
     decomposition();
     variants();
-    errors();
-    if (!entry_.example.empty()) text_ += "\n## Example\n\n" + block(entry_.example.value, "python");
     if (!entry_.source.empty()) {
       text_ += "\n## Source\n\n";
       for (const Text& source : entry_.source) text_ += source.value + "\n";
@@ -41,16 +44,14 @@ class PageWriter {
 
   void arguments() {
     if (entry_.signature.args.empty()) return;
-    text_ += "\n| argument | type | dtypes | default |\n| --- | --- | --- | --- |\n";
+    text_ += "\n| argument | type | dtypes | default | meaning |\n| --- | --- | --- | --- | --- |\n";
     for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
       const Arg& arg = entry_.signature.args[i];
-      std::string type(type_name(arg.type));
-      if (arg.has(BP_ARG_OPTIONAL) || arg.has(BP_ARG_OPTIONAL_ELEMENTS)) type += "?";
-      if (arg.has(BP_ARG_LIST)) type += "[]";
-      if (!arg.choices.empty()) type += ": " + cell(listed_choices(arg.choices));
-      const bp_dtype_mask mask = entry_.dtypes.accepts[i];
-      text_ += "| `" + arg.name + "` | " + type + " | " + (arg.is_tensor() ? dtype_names(mask) : "") + " | ";
-      text_ += (arg.has(BP_ARG_HAS_DEFAULT) ? code(default_text(arg.default_value)) : std::string("required")) + " |\n";
+      const std::string choices = arg.choices.empty() ? "" : ": " + cell(listed_choices(arg.choices));
+      const std::string dtypes = arg.is_tensor() ? dtype_names(entry_.dtypes.accepts[i]) : "";
+      text_ += "| `" + arg.name + "` | " + type_text(arg) + choices + " | " + dtypes + " | " +
+               (arg.has(BP_ARG_HAS_DEFAULT) ? code(default_text(arg.default_value)) : std::string("required")) + " | " +
+               cell(argument_doc(entry_, arg)) + " |\n";
     }
   }
 
@@ -65,40 +66,14 @@ class PageWriter {
   void results() {
     text_ += "\n| result | shape | dtype |\n| --- | --- | --- |\n";
     for (size_t i = 0; i < entry_.signature.results.size(); ++i)
-      text_ += "| `" + entry_.signature.results[i].name + "` | " +
-               code(whole_text(entry_, entry_.shapes[i].text, entry_.shapes[i].expr.get())) + " | " + dtype_text(i) +
-               " |\n";
-    if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in float32.\n";
+      text_ += "| `" + entry_.signature.results[i].name + "` | " + cell(result_shape_text(entry_, i)) + " | " +
+               result_dtype_text(entry_, i) + " |\n";
+    if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in the default float.\n";
     if (entry_.view)
       text_ += "\nThe result is a view: it shares the memory of `" + entry_.signature.args[entry_.alias].name + "`.\n";
     if (entry_.maybe_view)
       text_ += "\nThe result is a view of `" + entry_.signature.args[entry_.alias].name +
                "` where strides allow, else a copy.\n";
-  }
-
-  std::string dtype_text(size_t i) const {
-    const bp_result_dtype& rule = entry_.dtypes.results[i];
-    const auto kind = [](uint16_t k, uint32_t param) -> std::string {
-      switch (k) {
-        case BP_RESULT_DTYPE_FIXED:
-          return std::string(kDtypeNames[param]);
-        case BP_RESULT_DTYPE_REAL:
-          return "the real dtype of the promoted one";
-        case BP_RESULT_DTYPE_COMPLEX:
-          return "the complex dtype of the promoted one";
-        case BP_RESULT_DTYPE_ACCUMULATE:
-          return "int64 or uint64 of integers, else the promoted one";
-        default:
-          return "the promoted one";
-      }
-    };
-    if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return "that of `" + entry_.signature.args[rule.param].name + "`";
-    if (rule.kind == BP_RESULT_DTYPE_FROM_ARG) {
-      const Arg& arg = entry_.signature.args[rule.param];
-      return "`" + arg.name + "`" +
-             (arg.has(BP_ARG_OPTIONAL) ? ", or " + kind(rule.fallback, rule.fallback_param) : "");
-    }
-    return kind(rule.kind, rule.param);
   }
 
   void derivative(const char* title, uint16_t rule) {
@@ -132,22 +107,12 @@ class PageWriter {
   }
 
   void batching() {
-    text_ += "\n## Batching\n\n";
     const CompiledFormula* batch = op_.find(BP_RULE_BATCH);
-    if (entry_.is_higher_order())
-      text_ += "By the rules of the function.\n";
-    else if (!batch && (op_.flags & BP_OP_CREATION))
-      text_ += op_.flags & BP_OP_RANDOM ? "By vmap's `randomness`.\n" : "Nothing to batch: one result for all rows.\n";
-    else if (!batch || ((batch->flags & BP_FORMULA_LOOP) && op_.find(BP_RULE_DECOMPOSE)))
-      text_ += "Through the decomposition.\n";
-    else if (batch->flags & BP_FORMULA_LOOP)
-      text_ += "By a loop over the batch, which is counted.\n";
-    else if (batch->flags & BP_FORMULA_REFUSED)
-      text_ += "Refused: " + batch->text + ".\n";
-    else if (batch->roots.empty())
-      text_ += "Derived from the shape rule.\n";
-    else
-      text_ += "`" + batch->text + "`\n";
+    std::string text = batching_text(op_);
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    text_ += "\n## Batching\n\n" + text + ".\n";
+    const bool stated = batch && !batch->roots.empty() && !(batch->flags & (BP_FORMULA_LOOP | BP_FORMULA_REFUSED));
+    if (stated && !entry_.is_higher_order()) text_ += "\n" + block(batch->text);
   }
 
   void decomposition() {

@@ -42,6 +42,16 @@ std::string native_name(const EmitContext& context, const CompiledOp& op, size_t
 
 std::string stubs(const EmitContext& context);  // of emit_pyi; pyi.cpp
 
+// ---- texts about an op that several outputs show ----
+// The help text after the signature: the summary; an empty line and one line "argument: meaning" each; then sections.
+std::string docstring(const CompiledOp& op);                       // docstring.cpp
+std::string result_shape_text(const Entry& entry, size_t result);  // docstring.cpp
+std::string result_dtype_text(const Entry& entry, size_t result);  // docstring.cpp
+std::string derivative_text(const CompiledOp& op, size_t arg);     // docstring.cpp; "" of a constant argument
+std::string batching_text(const CompiledOp& op);                   // docstring.cpp
+std::string python_declaration(const Entry& entry);                // pyi.cpp
+std::string cpp_declaration(const Entry& entry);                   // cpp_tensor.cpp; "" of an op that takes a function
+
 // ---- pieces of text that emitters share ----
 std::string c_string(const std::string& text);       // a C string literal
 std::string python_string(const std::string& text);  // one of Python

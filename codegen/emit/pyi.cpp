@@ -136,6 +136,11 @@ std::string spelled(const std::vector<CompiledSpelling>& spellings) {
 
 }  // namespace
 
+std::string python_declaration(const Entry& entry) {
+  return python_identifier(entry.name()) + "(" + parameters(entry.signature, 0, entry.out_variant) + ") -> " +
+         returns(entry);
+}
+
 std::string stubs(const EmitContext& context) {
   const bool own = context.ns == "bp";
   std::string functions, methods;

@@ -27,14 +27,6 @@ std::string value_of(const Const& c) {
   }
 }
 
-// What help texts say: the entry's text, and what its words may be, for which a record has no other place.
-std::string whole_doc(const Entry& entry) {
-  std::string doc = entry.doc.value, words;
-  for (const Arg& arg : entry.signature.args)
-    if (!arg.choices.empty()) words += "\n" + arg.name + ": " + listed_choices(arg.choices) + ".";
-  return words.empty() ? doc : doc + "\n" + words;
-}
-
 class RecordWriter {
  public:
   RecordWriter(const EmitContext& context, const CompiledOp& op, size_t index)
@@ -238,7 +230,7 @@ class RecordWriter {
     const auto& s = entry.signature;
     out_ << "static const bp_op_def " << prefix_ << "def = {\n    BP_HEADER(bp_op_def),\n    "
          << c_string(entry.full_name) << ",\n    " << (entry.family.empty() ? "0" : c_string(entry.family.value))
-         << ",\n    " << c_string(whole_doc(entry)) << ",\n    " << c_string(std::string(entry.file)) << ",\n    "
+         << ",\n    " << c_string(docstring(op_)) << ",\n    " << c_string(std::string(entry.file)) << ",\n    "
          << entry.where.line << ", " << entry.revision << ", " << op_.flags << "u,\n    "
          << bp_array("args", s.args.size(), "bp_arg_def") << ",\n    "
          << bp_array("results", s.results.size(), "bp_result_def") << ",\n    "

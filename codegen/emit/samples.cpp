@@ -142,6 +142,7 @@ class SampleWriter {
   std::string write() {
     field("name", json_string(entry_.full_name));
     field("signature", json_string(entry_.signature.text.value));
+    field("doc", json_string(entry_.doc.value));
     field("args", json_list(indices(entry_.signature.args.size()), [&](size_t i) { return arg(i); }));
     field("results", json_list(indices(entry_.signature.results.size()), [&](size_t i) { return result(i); }));
     field("flags", json_list(flags_of(op_), json_string));
@@ -163,6 +164,9 @@ class SampleWriter {
     field("compare", json_string(entry_.compare.empty() ? "close" : entry_.compare.value));
     field("except", word_map(entry_.except));
     field("errors", word_map(entry_.errors));
+    if (!entry_.example.empty()) field("example", json_string(entry_.example.value));
+    if (!entry_.aliases.empty())
+      field("aliases", json_list(entry_.aliases, [](const Text& a) { return json_string(a.value); }));
     if (!entry_.spellings.empty()) field("spellings", spellings());
     if (!entry_.padded.empty())
       field("padded", json_list(entry_.padded, [](bool is) { return std::string(is ? "true" : "false"); }));
@@ -199,6 +203,8 @@ class SampleWriter {
             ", \"optional\": " + boolean(a.has(BP_ARG_OPTIONAL));
     text += std::string(", \"optional_elements\": ") + boolean(a.has(BP_ARG_OPTIONAL_ELEMENTS)) +
             ", \"keyword_only\": " + boolean(a.has(BP_ARG_KEYWORD_ONLY));
+    const std::string doc = argument_doc(entry_, a);
+    if (!doc.empty()) text += ", \"doc\": " + json_string(doc);
     if (a.has(BP_ARG_HAS_DEFAULT)) text += ", \"default\": " + json_literal(a.default_value);
     return text + ", \"accepts\": " + json_list(accepted, json_string) +
            ", \"promote\": " + boolean(entry_.dtypes.promote >> i & 1) + "}";

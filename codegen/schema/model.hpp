@@ -33,6 +33,7 @@ struct Arg {
   uint16_t flags = 0;  // BP_ARG_*
   uint32_t since = 0;
   Literal default_value;      // with BP_ARG_HAS_DEFAULT
+  Text doc;                   // its meaning, of the entry's `args`; argument_doc() also asks those of the file
   std::vector<Text> choices;  // of a str: the words that it takes; none where any is taken
   std::string only;           // of a Tensor of a spelling: the dtypes that select it, "bool", "integer" or "complex"
   size_t offset = 0;          // within the signature
@@ -108,6 +109,7 @@ struct SharedNames {
   }
 
   std::map<std::string, Table, std::less<>> tables;
+  std::map<std::string, Text, std::less<>> args;  // meanings of arguments, by "NAME" or "TYPE NAME"
   std::vector<Definition> definitions;
 };
 
@@ -243,6 +245,11 @@ struct Entry {
 
   const std::string& name() const { return signature.name; }
 };
+
+// What an argument means: the text of its entry, else the text of the files for its type and name or for its name;
+// "" where none states one. read_arguments.cpp
+std::string argument_doc(const Entry& entry, const Arg& arg);
+std::string type_text(const Arg& arg);  // as signatures write it: "Axes?", "Size[]"
 
 // One file of text: the registry file itself, or one that it includes.
 struct Document {

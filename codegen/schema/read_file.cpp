@@ -76,22 +76,24 @@ class FileReader {
       const std::string& word = key->text.value;
       if (word == "namespace" && !first)
         reader_.error(*key, "an included file has the namespace of the file that includes it; remove this line");
-      else if (word != "namespace" && word != "include" && word != "tables" && word != "define" && word != "rewrites" &&
-               word != "ops")
-        reader_.error(*key,
-                      "unknown key '" + word +
-                          "'; a registry file has 'namespace', 'include', 'tables', 'define', 'rewrites' and 'ops'");
+      else if (word != "namespace" && word != "include" && word != "args" && word != "tables" && word != "define" &&
+               word != "rewrites" && word != "ops")
+        reader_.error(*key, "unknown key '" + word +
+                                "'; a registry file has 'namespace', 'include', 'args', 'tables', 'define', "
+                                "'rewrites' and 'ops'");
     }
     if (first) read_namespace(root);
     const YamlNode* include = root.find("include");
     if (include) read_includes(*include, document);
+    if (const YamlNode* args = root.find("args")) read_arguments(reader_, *args, file_.shared);
     if (const YamlNode* tables = root.find("tables")) read_tables(reader_, *tables, file_.shared);
     if (const YamlNode* define = root.find("define")) read_definitions(reader_, *define, file_.shared);
     if (const YamlNode* rewrites = root.find("rewrites")) read_rewrites(reader_, *rewrites, file_);
     const YamlNode* ops = root.find("ops");
     if (ops && ops->is(YamlNode::Kind::kList))
       read_ops(*ops, document);
-    else if (ops || !(include || root.find("tables") || root.find("define") || root.find("rewrites")))
+    else if (ops ||
+             !(include || root.find("args") || root.find("tables") || root.find("define") || root.find("rewrites")))
       reader_.error(ops ? *ops : root, "the file needs 'ops', a list of entries");
   }
 

@@ -34,6 +34,7 @@ class EntryReader {
     read_flags();
     read_operator();
     read_choices();
+    if (const YamlNode* args = node_.find("args")) read_arguments(reader_, *args, entry_);
     read_alias();
     read_variants();
     if (const YamlNode* let = node_.find("let")) read_lets(reader_, *let, entry_);

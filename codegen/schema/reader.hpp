@@ -33,6 +33,8 @@ class ValueReader {
 };
 
 void read_entry(ValueReader& reader, const YamlNode& node, Entry& entry);               // reader.cpp
+void read_arguments(ValueReader& reader, const YamlNode& node, Entry& entry);           // read_arguments.cpp
+void read_arguments(ValueReader& reader, const YamlNode& node, SharedNames& shared);    // read_arguments.cpp
 void read_lets(ValueReader& reader, const YamlNode& node, Entry& entry);                // read_lets.cpp
 void read_tables(ValueReader& reader, const YamlNode& node, SharedNames& shared);       // read_lets.cpp
 void read_definitions(ValueReader& reader, const YamlNode& node, SharedNames& shared);  // read_lets.cpp

@@ -88,11 +88,11 @@ const ShapeWordSpec* find_shape_word(std::string_view name) {
 
 const std::vector<std::string_view>& entry_keys() {
   static const std::vector<std::string_view> keys = {
-      "op",       "doc",     "kind",   "primitive", "host",     "dtypes",    "shape",    "alias",
-      "put",      "partial", "vjp",    "jvp",       "zeros",    "nondiff",   "batch",    "decompose",
-      "variants", "random",  "errors", "samples",   "large",    "tolerance", "compare",  "except",
-      "tags",     "aliases", "source", "example",   "since",    "revisions", "operator", "let",
-      "choices",  "moves",   "scalar", "fuzz",      "spellings"};
+      "op",       "doc",     "kind",   "primitive", "host",      "dtypes",    "shape",    "alias",
+      "put",      "partial", "vjp",    "jvp",       "zeros",     "nondiff",   "batch",    "decompose",
+      "variants", "random",  "errors", "samples",   "large",     "tolerance", "compare",  "except",
+      "tags",     "aliases", "source", "example",   "since",     "revisions", "operator", "let",
+      "choices",  "moves",   "scalar", "fuzz",      "spellings", "args"};
   return keys;
 }
 

@@ -57,6 +57,12 @@ std::string counts_line(const Counts& counts) {
   return text;
 }
 
+// The first line of the help text of an op.
+std::string_view summary(const bp_op_def& def) {
+  const std::string_view doc = def.doc ? def.doc : "";
+  return doc.substr(0, doc.find('\n'));
+}
+
 // The part of a name after "::", up to an overload's dot.
 std::string_view short_name(std::string_view name) {
   const size_t colons = name.rfind("::");
@@ -68,7 +74,7 @@ std::string_view short_name(std::string_view name) {
 
 int list_ops() {
   const std::vector<OpHandle> ops = sorted_ops();
-  for (const OpHandle op : ops) fmt::print("{:<32}  {}\n", op_def(op).name, op_def(op).doc ? op_def(op).doc : "");
+  for (const OpHandle op : ops) fmt::print("{:<32}  {}\n", op_def(op).name, summary(op_def(op)));
   fmt::print("{} ops\n", ops.size());
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <sstream>
+#include <string_view>
 
 #include "backplane/abi/signature.h"
 #include "memory/process/epoch.hpp"
@@ -190,7 +191,8 @@ std::string explain(OpHandle op) {
   const OpRecord& record = *entry.record;
   std::ostringstream out;
   out << signature(record) << "\n";
-  if (record.def.doc) out << "  " << record.def.doc << "\n";
+  const std::string_view doc = record.def.doc ? record.def.doc : "";
+  if (!doc.empty()) out << "  " << doc.substr(0, doc.find('\n')) << "\n";
   out << "  registered by plugin \"" << entry.owner->name << "\" from " << where(record, 0) << "\n";
   if (record.def.family) out << "  primitive of family " << record.def.family << "\n";
   for (size_t j = 0; j < record.shapes.size(); ++j)

@@ -1,6 +1,7 @@
 // Signatures and documentation, built on demand.
 #include "bindings/ops/op_describe.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,33 @@ PyObject* describe_parameter(const Parameter& parameter, bool keyword_only) {
                : nullptr;
 }
 
+// The help text of a record: the summary, lines "argument: meaning", and the rest.
+struct RecordDoc {
+  explicit RecordDoc(const std::string& text) : summary(text.substr(0, text.find('\n'))) {
+    for (size_t at = summary.size(); at < text.size();) {
+      const size_t end = std::min(text.find('\n', at + 1), text.size());
+      rest += text.substr(at + 1, end - at - 1) + "\n";
+      at = end;
+    }
+    rest.erase(0, rest.find_first_not_of('\n'));
+  }
+
+  // The meaning of an argument, which the rest no longer contains; "" where the record states none.
+  std::string take(const std::string& name) {
+    const std::string start = name + ": ";
+    size_t at = 0;
+    while (at < rest.size() && rest.compare(at, start.size(), start) != 0) at = rest.find('\n', at) + 1;
+    if (at >= rest.size()) return "";
+    const size_t end = rest.find('\n', at);
+    const std::string meaning = rest.substr(at + start.size(), end - at - start.size());
+    rest.erase(at, end + 1 - at);
+    rest.erase(0, rest.find_first_not_of('\n'));
+    return meaning;
+  }
+
+  std::string summary, rest;
+};
+
 }  // namespace
 
 PyObject* op_text_signature(const OpSignature& signature) noexcept {
@@ -70,14 +98,19 @@ PyObject* op_text_signature(const OpSignature& signature) noexcept {
 PyObject* op_documentation(OpHandle op, const OpSignature& signature, PyObject* name) noexcept {
   return guarded([&]() -> PyObject* {
     const bp_op_def& def = op_def(op);
+    RecordDoc doc(def.doc ? def.doc : "");
+    std::string arguments;
+    for (const Parameter& parameter : signature.parameters()) {
+      const std::string meaning = doc.take(parameter.spec.name);
+      arguments += std::string("    ") + parameter.spec.name + ": " + annotation(parameter) +
+                   (meaning.empty() ? "" : ". " + meaning) + "\n";
+    }
     std::string text = std::string(PyUnicode_AsUTF8(name)) + "(";
     if (!append_parameters(text, signature)) return nullptr;
-    text += ")\n\n" + std::string(def.doc ? def.doc : "") + "\n";
+    text += ")\n\n" + doc.summary + "\n";
     if (!signature.spellings().empty()) text += "\nFurther signatures: " + signature.spellings().signatures() + "\n";
-    if (signature.count() > 0) text += "\nArguments:\n";
-    for (const Parameter& parameter : signature.parameters()) {
-      text += std::string("    ") + parameter.spec.name + ": " + annotation(parameter) + "\n";
-    }
+    if (!arguments.empty()) text += "\nArguments:\n" + arguments;
+    if (!doc.rest.empty()) text += "\n" + doc.rest;
     if (def.file) text += std::string("\nRegistered at ") + def.file + ":" + std::to_string(def.line) + "\n";
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   });
