@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import functions
+import plots
 
 DOCS = pathlib.Path(__file__).resolve().parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -71,6 +72,7 @@ def main():
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
     kernels = write_coverage(options.build, options.out / GENERATED / "coverage.md")
     failures = functions.write_pages(options.build, options.out, kernels)
+    plots.write_plots(options.out / "reference/performance.md", options.out / "reference")
     print("\n".join(failures), end="\n" if failures else "")
 
     root, pages, broken = DOCS.parent, 0, len(failures)

@@ -20,9 +20,12 @@ ROOT = DOCS.parent
 LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 
 SECTIONS = {
-    "Start": ("start", ["README.md", "python.md", "cpp.md"]),
+    "Start": ("start", ["README.md", "five-minutes.md", "python.md", "cpp.md"]),
+    "Tutorials": ("tutorials", ["numpy.md", "pytorch.md", "jax.md", "libtorch.md", "vendor.md"]),
+    "Cookbook": ("cookbook", ["README.md"]),
     "Guides": ("guides", []),
     "Concepts": ("concepts", ["README.md", "call-path.md", "levels.md", "graphs.md", "devices.md", "threads.md", "plugins.md"]),
+    "Functions": ("functions", ["index.md"]),
     "Ops": ("ops", ["index.md", "coverage.md"]),
     "Reference": ("reference", []),
     "Development": ("dev", ["README.md", "building.md"]),
@@ -109,7 +112,7 @@ class Pages:
 
     def section(self, folder, first):
         """The pages of a folder for the navigation, those of `first` before the others."""
-        others = [] if folder == "ops" else sorted(p.name for p in (self.folder / folder).glob("*.md") if p.name not in first)
+        others = [] if folder in ("ops", "functions") else sorted(p.name for p in (self.folder / folder).glob("*.md") if p.name not in first)
         return [f"{folder}/{name}" for name in [*first, *others]]
 
 
@@ -129,7 +132,8 @@ def main():
     shutil.copyfile(ROOT / "README.md", folder / "index.md")
     pages.rewrite(folder / "index.md", ROOT / "README.md")
 
-    nav = [{"Home": "index.md"}, *({title: pages.section(*section)} for title, section in SECTIONS.items())]
+    sections = [{title: pages.section(*section)} for title, section in SECTIONS.items()]
+    nav = [{"Home": "index.md"}, *sections[:3], {"Questions": ["faq.md", "comparison.md"]}, *sections[3:]]
     config = CONFIG | {"docs_dir": str(folder), "site_dir": str(options.out.resolve() / "html"), "nav": nav}
     file = options.out / "mkdocs.yml"
     file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
