@@ -104,7 +104,7 @@ def op_page(package, registry, name, own_names, names, page):
         text = re.sub(r"\nIn Python also .*\n", "", text)
         text = text.replace("\n| argument |", f"\nThe same function: {listed(also)}.\n\n| argument |", 1)
     page.write_text(text.rstrip("\n") + "\n" + libraries(names) + kernels(registry.backends(name)), encoding="utf-8")
-    return entry["doc"]
+    return escaped(entry["doc"])
 
 
 def signature_text(function, name):
@@ -113,6 +113,12 @@ def signature_text(function, name):
     except (TypeError, ValueError):  # a builtin without a signature
         text = f"{name}(...)"
     return re.sub(r"backplane(\._core)?\.(?=[A-Z])|collections\.abc\.|typing\.|'", "", text)
+
+
+def escaped(text):
+    """A sentence as Markdown: outside of code, no `*` marks emphasis, and no `](` a link."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"\*|(?<=\])\(", r"\\\g<0>", part) for part in parts)
 
 
 def prose(docstring):
@@ -127,8 +133,9 @@ def prose(docstring):
             out.append("```")
         session = (starts or session) and bool(line.strip())
         argument = None if session else re.match(r"(\w[\w, *]*): (.*)", line)
-        out.append(f"\n- `{argument[1]}`: {argument[2]}" if argument else line.strip() if not session else line)
-    return " ".join(summary.split()), "\n".join(out + (["```"] if session else [])).strip()
+        text = line if session else escaped(line.strip())
+        out.append(f"\n- `{argument[1]}`: {escaped(argument[2])}" if argument else text)
+    return escaped(" ".join(summary.split())), "\n".join(out + (["```"] if session else [])).strip()
 
 
 def python_page(package, function, own_names, names, examples, page):
@@ -191,7 +198,7 @@ def write_pages(build, out, coverage):
             if is_page_of_op:
                 summary = op_page(package, registry, op, names, known, page)
             elif op:  # an alias with its own object, as amax
-                summary = registry.ops[op]["doc"]
+                summary = escaped(registry.ops[op]["doc"])
             else:
                 summary = python_page(package, function, names, known, examples, page)
         except Broken as error:
@@ -208,7 +215,7 @@ def write_pages(build, out, coverage):
 def write_index(rows, page):
     """The list of all functions, one table per module."""
     count = len({link for module in rows.values() for _, link, _ in module})
-    lines = ["# Functions", "", f"The {count} public functions, under all of their names. Each page shows the signatures in Python and C++, the arguments,",
+    lines = [*"---|search:|  boost: 0.1|---".split("|"), "", "# Functions", "", f"The {count} public functions, under all of their names. Each page shows the signatures in Python and C++, the arguments,",
              "an executed example, the derivative, and what other libraries call the function. `help(bp.softmax)` shows the text of the page."]  # fmt: skip
     for module, found in rows.items():
         lines += ["", f"## {TITLES[module]}", "", "| function | |", "| --- | --- |"]

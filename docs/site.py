@@ -19,6 +19,8 @@ from assemble import CODE, DOCS
 ROOT = DOCS.parent
 LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 
+FETCHED_WORKER = "https://unpkg.com/iframe-worker/shim"
+
 SECTIONS = {
     "Start": ("start", ["README.md", "five-minutes.md", "python.md", "cpp.md"]),
     "Tutorials": ("tutorials", ["numpy.md", "pytorch.md", "jax.md", "libtorch.md", "vendor.md"]),
@@ -44,6 +46,8 @@ CONFIG = {
             {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo", "toggle": {"icon": "material/weather-sunny", "name": "Light mode"}},
         ],
     },
+    "extra_css": ["site.css"],
+    "extra_javascript": ["site.js"],
     "plugins": ["search", "offline"],  # the search works for pages that are opened as files, too
     "markdown_extensions": ["tables", "admonition", "pymdownx.superfences", {"pymdownx.highlight": {"anchor_linenums": True}}, {"toc": {"permalink": True}}],
     "validation": {"nav": {"omitted_files": "ignore"}, "links": {"anchors": "warn", "unrecognized_links": "warn"}},
@@ -106,7 +110,7 @@ class Pages:
                 continue
             name, _, doc = page.read_text(encoding="utf-8").partition("\n\n")
             rows.append(f"| [{name.removeprefix('# ')}]({page.name}) | {doc.partition(chr(10) * 2)[0].replace(chr(10), ' ').replace('|', chr(92) + '|')} |")
-        lines = ["# Ops", "", f"The {len(rows)} ops of the registry. [Coverage](coverage.md) shows what each has under each transform and on each backend.", "",
+        lines = [*"---|search:|  boost: 0.1|---".split("|"), "", "# Ops", "", f"The {len(rows)} ops of the registry. [Coverage](coverage.md) shows what each has under each transform and on each backend.", "",
                  "| op | |", "| --- | --- |", *rows]  # fmt: skip
         (self.folder / "ops/index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -114,6 +118,18 @@ class Pages:
         """The pages of a folder for the navigation, those of `first` before the others."""
         others = [] if folder in ("ops", "functions") else sorted(p.name for p in (self.folder / folder).glob("*.md") if p.name not in first)
         return [f"{folder}/{name}" for name in [*first, *others]]
+
+
+def use_own_worker(folder):
+    """Pages fetch nothing from other hosts: our script takes the place of the one that the offline search would fetch."""
+    pages = list(folder.rglob("*.html"))
+    for page in pages:
+        up = "../" * len(page.parent.relative_to(folder).parts)
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(FETCHED_WORKER, f"{up}site_worker.js"), encoding="utf-8")
+    fetched = [page.name for page in pages if re.search(r"<(script|link|img)[^>]+(src|href)=.?https?://(?!squidfunk)", page.read_text(encoding="utf-8"))]
+    if fetched:
+        sys.exit(f"docs: pages would fetch files from other hosts: {', '.join(fetched[:5])}")
 
 
 def main():
@@ -139,6 +155,8 @@ def main():
     file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", file], env=environment, capture_output=True, text=True)
+    if done.returncode == 0:
+        use_own_worker(options.out.resolve() / "html")
     found = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
     print("\n".join(found) if done.returncode else f"the site: {options.out / 'html/index.html'}")
     sys.exit(done.returncode)

@@ -15,7 +15,8 @@ class PageWriter {
   explicit PageWriter(const CompiledOp& op) : op_(op), entry_(*op.entry) {}
 
   std::string write() {
-    text_ = "# " + entry_.full_name + "\n\n" + entry_.doc.value + "\n\n" + block(python_declaration(entry_), "python");
+    text_ = "# " + entry_.full_name + "\n\n" + prose(entry_.doc.value) + "\n\n" +
+            block(python_declaration(entry_), "python");
     if (const std::string cpp = cpp_declaration(entry_); !cpp.empty()) text_ += "\n" + block(cpp, "cpp");
     if (!entry_.aliases.empty()) text_ += "\nIn Python also " + aliases() + ".\n";
     arguments();
@@ -51,7 +52,7 @@ class PageWriter {
       const std::string dtypes = arg.is_tensor() ? dtype_names(entry_.dtypes.accepts[i]) : "";
       text_ += "| `" + arg.name + "` | " + type_text(arg) + choices + " | " + dtypes + " | " +
                (arg.has(BP_ARG_HAS_DEFAULT) ? code(default_text(arg.default_value)) : std::string("required")) + " | " +
-               cell(argument_doc(entry_, arg)) + " |\n";
+               cell(prose(argument_doc(entry_, arg))) + " |\n";
     }
   }
 
@@ -66,7 +67,7 @@ class PageWriter {
   void results() {
     text_ += "\n| result | shape | dtype |\n| --- | --- | --- |\n";
     for (size_t i = 0; i < entry_.signature.results.size(); ++i)
-      text_ += "| `" + entry_.signature.results[i].name + "` | " + cell(result_shape_text(entry_, i)) + " | " +
+      text_ += "| `" + entry_.signature.results[i].name + "` | " + cell(prose(result_shape_text(entry_, i))) + " | " +
                result_dtype_text(entry_, i) + " |\n";
     if (entry_.dtypes.flags & BP_DTYPE_TO_FLOATING) text_ += "\nIntegers and bools compute in the default float.\n";
     if (entry_.view)
@@ -160,7 +161,7 @@ void emit_docs(const EmitContext& context, OutputSet& out) {
   }
   std::string index = "# The ops of namespace " + context.ns + "\n\n| op | |\n| --- | --- |\n";
   for (const auto& [name, entry] : sorted)
-    index += "| [" + name + "](" + name + ".md) | " + cell(entry->doc.value) + " |\n";
+    index += "| [" + name + "](" + name + ".md) | " + cell(prose(entry->doc.value)) + " |\n";
   out.add("docs/ops/list-of-ops.md", index);
   emit_primitives_page(context, out);
 }

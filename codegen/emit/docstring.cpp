@@ -96,8 +96,8 @@ std::string result_shape_text(const Entry& entry, size_t result) {
 std::string result_dtype_text(const Entry& entry, size_t result) {
   const bp_result_dtype& rule = entry.dtypes.results[result];
   const uint64_t promoting = entry.dtypes.promote;
-  const bool computes_in_one =
-      rule.kind == BP_RESULT_DTYPE_COMPUTE && std::popcount(promoting) == 1 && !(entry.dtypes.flags & BP_DTYPE_TO_FLOATING);
+  const bool computes_in_one = rule.kind == BP_RESULT_DTYPE_COMPUTE && std::popcount(promoting) == 1 &&
+                               !(entry.dtypes.flags & BP_DTYPE_TO_FLOATING);
   if (computes_in_one)
     return "the dtype of " + entry.signature.args[static_cast<size_t>(std::countr_zero(promoting))].name;
   if (rule.kind == BP_RESULT_DTYPE_OF_ARG) return "the dtype of " + entry.signature.args[rule.param].name;

@@ -33,6 +33,18 @@ std::string cell(std::string text) {
   return text;
 }
 
+std::string prose(const std::string& text) {
+  std::string escaped;
+  bool in_code = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool link = text[i] == '(' && i > 0 && text[i - 1] == ']';
+    if (text[i] == '`') in_code = !in_code;
+    if (!in_code && (text[i] == '*' || link)) escaped += '\\';
+    escaped += text[i];
+  }
+  return escaped;
+}
+
 std::string code(const std::string& text) {
   const std::string mark = fence(text, 1);
   const std::string space = mark.size() > 1 ? " " : "";
