@@ -12,12 +12,13 @@ import subprocess
 import sys
 
 import functions
+import headers
 import plots
 
 DOCS = pathlib.Path(__file__).resolve().parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-GENERATED = "ops"  # docs/ops exists only in a build
+GENERATED = ("ops", "functions", "headers")  # folders of docs/ that exist only in a build
 
 
 def anchors(page):
@@ -70,8 +71,9 @@ def main():
     shutil.rmtree(options.out, ignore_errors=True)
     shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__", "other_names.txt", "function_examples.txt"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
-    kernels = write_coverage(options.build, options.out / GENERATED / "coverage.md")
+    kernels = write_coverage(options.build, options.out / "ops/coverage.md")
     failures = functions.write_pages(options.build, options.out, kernels)
+    headers.write_pages(options.out, functions.escaped)
     plots.write_plots(options.out / "reference/performance.md", options.out / "reference")
     print("\n".join(failures), end="\n" if failures else "")
 

@@ -28,6 +28,7 @@ SECTIONS = {
     "Guides": ("guides", []),
     "Concepts": ("concepts", ["README.md", "call-path.md", "levels.md", "graphs.md", "devices.md", "threads.md", "plugins.md"]),
     "Functions": ("functions", ["index.md"]),
+    "Headers": ("headers", ["index.md"]),
     "Ops": ("ops", ["index.md", "coverage.md"]),
     "Reference": ("reference", []),
     "Development": ("dev", ["README.md", "building.md"]),
@@ -116,7 +117,7 @@ class Pages:
 
     def section(self, folder, first):
         """The pages of a folder for the navigation, those of `first` before the others."""
-        others = [] if folder in ("ops", "functions") else sorted(p.name for p in (self.folder / folder).glob("*.md") if p.name not in first)
+        others = [] if folder in ("ops", "functions", "headers") else sorted(p.name for p in (self.folder / folder).glob("*.md") if p.name not in first)
         return [f"{folder}/{name}" for name in [*first, *others]]
 
 

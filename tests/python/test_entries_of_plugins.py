@@ -125,9 +125,9 @@ def test_explain_states_the_defaults(entries):
 
 
 def test_help_names_the_words_of_a_text(entries):
-    assert "mode: plain or careful." in inspect.getdoc(entries.doubled)
-    for op, words in (("pad_edges", "mode"), ("searchsorted", "side")):
-        assert f"\n{words}: " in getattr(bp.ops.bp, op).__doc__.partition("Arguments:")[0]
+    assert "    mode: str. plain or careful.\n" in inspect.getdoc(entries.doubled)
+    for op, words in (("pad_edges", "mode: str. replicate, reflect, symmetric or circular."), ("searchsorted", "side: str. The side of equal elements. left or right.")):
+        assert f"\n    {words}\n" in getattr(bp.ops.bp, op).__doc__.partition("Arguments:")[2]
 
 
 # ---- ints of formulas --------------------------------------------------------------------------------------------
