@@ -116,7 +116,9 @@ std::string derivative_text(const CompiledOp& op, size_t arg) {
   if (!formula) return op.find(BP_RULE_DECOMPOSE) ? "through the decomposition" : "zero, the result is a constant";
   if (formula->flags & BP_FORMULA_ZERO) return "zero";
   if (formula->flags & BP_FORMULA_REFUSED) return "refused: " + formula->text;
-  return "in both modes, to every order";
+  const CompiledFormula* forward = op.find(BP_RULE_JVP, static_cast<uint32_t>(arg));
+  const bool refused = forward && (forward->flags & BP_FORMULA_REFUSED);
+  return refused ? "in reverse mode; forward mode is refused: " + forward->text : "in forward and reverse mode";
 }
 
 std::string batching_text(const CompiledOp& op) {
