@@ -13,7 +13,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string entry(const std::string& lines) {
-  return "  - op: f(Tensor x, *, Axes? axis=none, str mode='same') -> Tensor\n    doc: F.\n    dtypes: bool\n    shape: "
+  return "  - op: f(Tensor x, *, Axes? axis=none, str mode='same') -> Tensor\n    doc: F.\n    dtypes: bool\n    "
+         "shape: "
          "same(x)\n    batch: loop\n    decompose: x\n    samples: [{x: [2]}]\n    choices: {mode: [same, full]}\n" +
          lines;
 }
@@ -28,7 +29,8 @@ std::string text_of(const std::string& args, const std::string& lines) {
 }
 
 TEST(Arguments, HaveTheMeaningOfTheirEntry) {
-  EXPECT_THAT(text_of("args: {x: Anything.}\n", "    args: {x: The signal.}\n"), HasSubstr("F.\n\nx: The signal.\nmode: "));
+  EXPECT_THAT(text_of("args: {x: Anything.}\n", "    args: {x: The signal.}\n"),
+              HasSubstr("F.\n\nx: The signal.\nmode: "));
 }
 
 TEST(Arguments, HaveTheMeaningOfTheFileForTheirTypeAndName) {
@@ -37,9 +39,10 @@ TEST(Arguments, HaveTheMeaningOfTheFileForTheirTypeAndName) {
 }
 
 TEST(Arguments, OfUnknownNamesAreReported) {
-  EXPECT_EQ(text_of("", "    args: {axes: The axes.}\n"),
-            "t.yaml:11:12: error: 'args' names 'axes', which is not an argument of 'f'; did you mean 'axis'?; arguments "
-            "are x, axis, mode\n");
+  EXPECT_EQ(
+      text_of("", "    args: {axes: The axes.}\n"),
+      "t.yaml:11:12: error: 'args' names 'axes', which is not an argument of 'f'; did you mean 'axis'?; arguments "
+      "are x, axis, mode\n");
   EXPECT_THAT(text_of("args: {'a-b': No name.}\n", ""), HasSubstr("t.yaml:2:8: error: 'a-b' names no argument"));
 }
 
@@ -49,7 +52,8 @@ TEST(Arguments, HaveTextsOfOneLine) {
 }
 
 TEST(Docstring, StatesResultsDerivativesBatchingErrorsAndTheExample) {
-  const std::string text = text_of("", "    errors: {ValueError: mode is unknown}\n    example: |\n      >>> f(1)\n      1\n");
+  const std::string text =
+      text_of("", "    errors: {ValueError: mode is unknown}\n    example: |\n      >>> f(1)\n      1\n");
   EXPECT_THAT(text, HasSubstr("Result:\n    out: the shape of x; dtype: the dtype of x.\n"));
   EXPECT_THAT(text, HasSubstr("Gradient:\n    None: no argument is differentiable.\n"));
   EXPECT_THAT(text, HasSubstr("Batching: through the decomposition.\n\nErrors:\n    ValueError: mode is unknown."));
