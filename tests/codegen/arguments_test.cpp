@@ -15,7 +15,8 @@ using testing::Not;
 std::string entry(const std::string& lines) {
   return "  - op: f(Tensor x, *, Axes? axis=none, str mode='same') -> Tensor\n    doc: F.\n    dtypes: bool\n    "
          "shape: "
-         "same(x)\n    batch: loop\n    decompose: x\n    samples: [{x: [2]}]\n    choices: {mode: [same, full]}\n" +
+         "same(x)\n    batch: loop\n    decompose: x if present(axis) else x\n    samples: [{x: [2]}]\n    choices: "
+         "{mode: [same, full]}\n" +
          lines;
 }
 
@@ -34,7 +35,7 @@ TEST(Arguments, HaveTheMeaningOfTheirEntry) {
 }
 
 TEST(Arguments, HaveTheMeaningOfTheFileForTheirTypeAndName) {
-  const std::string text = text_of("args: {x: Anything., axis: One axis., Axes? axis: All axes if absent.}\n", "");
+  const std::string text = text_of("args: {x: Anything., axis: One axis., 'Axes? axis': All axes if absent.}\n", "");
   EXPECT_THAT(text, HasSubstr("\nx: Anything.\naxis: All axes if absent.\nmode: same or full.\n\nResult:"));
 }
 
@@ -43,7 +44,7 @@ TEST(Arguments, OfUnknownNamesAreReported) {
       text_of("", "    args: {axes: The axes.}\n"),
       "t.yaml:11:12: error: 'args' names 'axes', which is not an argument of 'f'; did you mean 'axis'?; arguments "
       "are x, axis, mode\n");
-  EXPECT_THAT(text_of("args: {'a-b': No name.}\n", ""), HasSubstr("t.yaml:2:8: error: 'a-b' names no argument"));
+  EXPECT_THAT(text_of("args: {'a-b': No name.}\n", ""), HasSubstr("t.yaml:2:9: error: 'a-b' names no argument"));
 }
 
 TEST(Arguments, HaveTextsOfOneLine) {
