@@ -3,6 +3,7 @@
 Sources: the lists of names of backplane.compat (python/spellings), and other_names.txt for the array API standard, JAX and PyTorch's functional.
 """
 
+import functools
 import pathlib
 import re
 import runpy
@@ -13,10 +14,15 @@ TITLES = {"array_api": "array API", "numpy": "NumPy", "torch": "PyTorch", "jax":
 CALL = re.compile(r"_bp\.([A-Za-z_][\w.]*)\(")
 
 
+@functools.cache
+def listed(package):
+    return frozenset(dir(package))
+
+
 def found(package, path):
-    """The public function at a dotted path, or None."""
+    """The public function at a dotted path, or None. Only names that `dir` shows: asking for another one may add it to the package."""
     for name in path.split("."):
-        package = getattr(package, name, None)
+        package = getattr(package, name) if name in listed(package) else None
     return package if callable(package) and not isinstance(package, type) else None
 
 

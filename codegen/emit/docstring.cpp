@@ -1,6 +1,7 @@
 // The texts about one op that records, help and pages share; see emit.hpp. Plain text: names stand without marks.
 #include "emit/emit.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "check/names.hpp"
@@ -80,7 +81,8 @@ std::string example_text(const std::string& example) {
 }  // namespace
 
 std::string result_shape_text(const Entry& entry, size_t result) {
-  const std::string rule = whole_text(entry, entry.shapes[result].text, entry.shapes[result].expr.get());
+  std::string rule = whole_text(entry, entry.shapes[result].text, entry.shapes[result].expr.get());
+  std::replace(rule.begin(), rule.end(), '\n', ' ');
   const std::string word = rule.substr(0, rule.find('('));
   const std::vector<std::string> names = parameters_of(rule);
   if (rule == "dynamic") return "the shape depends on values";
