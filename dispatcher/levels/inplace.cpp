@@ -332,6 +332,7 @@ void change_in_place(Level& level, const Call& call) {
     BP_CHECK(t->view->op->flags & (BP_OP_VIEW | kDetaches) || strides_known, VALUE, name,
              ": writing through the result of ", t->view->op->record->name,
              ", which may be a view or a copy, is refused inside ", level.transform, "; copy it first");
+  const InsideLevel inside(level);
   join_base(level, target);
   bp_value out{};
   dispatch({call.op, call.args, call.n_args, &out, 1, call.mask});

@@ -132,7 +132,7 @@ void Level::check_innermost() const {
            "; scopes end in the reverse order of their making, on their thread");
 }
 
-BelowLevel::BelowLevel(const Level& level) : saved_(thread_state.level) { set_innermost(level.below); }
+BelowLevel::BelowLevel(Level* innermost) : saved_(thread_state.level) { set_innermost(innermost); }
 
 BelowLevel::~BelowLevel() { set_innermost(saved_); }
 

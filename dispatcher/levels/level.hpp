@@ -87,12 +87,21 @@ void check_function(const Callable& function, const char* transform) {
 // Runs what is below a level: the thread's stack ends under it for a scope.
 class BelowLevel {
  public:
-  explicit BelowLevel(const Level& level);
+  explicit BelowLevel(const Level& level) : BelowLevel(level.below) {}
   ~BelowLevel();
   BelowLevel(const BelowLevel&) = delete;
 
+ protected:
+  explicit BelowLevel(Level* innermost);
+
  private:
   Level* saved_;
+};
+// Until the end of this scope the thread is inside `level`, and not inside those above it, which none of the tensors at
+// hand belongs to: what an op creates is then not theirs.
+class InsideLevel : BelowLevel {
+ public:
+  explicit InsideLevel(Level& level) : BelowLevel(&level) {}
 };
 
 // A wrapper of `level` around `inner`, whose reference it takes over. Where `batched`, its shape lacks inner's axis 0.

@@ -106,3 +106,38 @@ def test_a_view_of_what_a_body_captures_is_not_written_through(write, of, transf
     run = {**RUN, "grad": lambda f, x: bp.grad(f)(x), "vmap": lambda f, x: bp.vmap(f)(bp.stack([x, x]))}[transform]
     with pytest.raises(ValueError, match="refused"):
         run(f, tensor(2, 3))
+
+
+FILLS = {
+    "a mask": lambda v, mask: v.__setitem__(mask, 0.5),
+    "a computed mask": lambda v, mask: v.__setitem__(v > 1, 0.5),
+    "masked_fill_": lambda v, mask: v.masked_fill_(mask, 0.5),
+    "a mask of a view": lambda v, mask: v[1:].__setitem__(mask[1:], 0.5),
+    "clamp_": lambda v, mask: v.clamp_(0.5, 1),
+}
+OUTER = {**RUN, "vmap": lambda f, x: bp.vmap(f)(bp.stack([x, x * 2])), "map": lambda f, x: bp.map(f, bp.stack([x, x * 2]))}
+INNER = {
+    "grad": lambda g, k: bp.grad(lambda a: g(a).sum())(k),
+    "vmap": lambda g, k: bp.vmap(g)(bp.stack([k, k + 1])),
+    "jvp": lambda g, k: bp.jvp(g, (k,), (bp.ones_like(k),))[1],
+}
+
+
+@pytest.mark.parametrize("outer", OUTER.values(), ids=OUTER)
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+@pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
+def test_a_number_is_written_into_what_belongs_to_an_outer_transform(fill, inner, outer):
+    mask = bp.asarray([True, False, True])
+    x = bp.abs(tensor(3)) + 0.1
+
+    def f(k):
+        def g(a):
+            v = k * 1.5
+            fill(v, mask)
+            return v * a * a
+
+        return inner(g, k)
+
+    rows = [x] if outer in RUN.values() else [x, x * 2]
+    expected = [f(row) for row in rows]
+    same(outer(f, x), expected[0] if len(rows) == 1 else bp.stack(expected))
