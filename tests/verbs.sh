@@ -327,6 +327,16 @@ collectives() { # OPTION...
   return $status
 }
 
+# kill -9 at many random points: of a rank within collectives, and of a process that saves.
+kills() { # OPTION...
+  local status=0
+  build "${package_targets[@]}"
+  environment
+  (cd "$root" && run env BACKPLANE_COLLECTIVES_WHOLE=1 BACKPLANE_COLLECTIVES_KILLS=100 BACKPLANE_SAVING_KILLS=200 .venv/bin/python -m pytest -q \
+    -p no:cacheprovider tests/python/distributed tests/python/test_saving.py -k killed "$@" >&2) || status=$?
+  return $status
+}
+
 # Errors against mpmath, at many points.
 numbers() { # OPTION...
   local python=.venv one

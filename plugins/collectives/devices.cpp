@@ -1,7 +1,4 @@
 // Calls on devices: the ranks compare them on the host as all others, then the device provider records them.
-#include <unistd.h>
-
-#include <cstdio>
 #include <utility>
 
 #include "interpreter.hpp"
@@ -87,9 +84,7 @@ void World::check_devices() {
   // A program that calls a collective now finds the loss by itself, with its line.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   if (has_failed()) return;
-  std::fprintf(stderr, "backplane.DeviceError: rank %d, whose device may run a collective: %s\n", rank_, lost.c_str());
-  std::fflush(stderr);
-  _exit(1);
+  end_by_failure("on rank " + std::to_string(rank_) + ", whose device may run a collective: " + lost);
 }
 
 void World::close_devices() {

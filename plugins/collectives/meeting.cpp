@@ -93,19 +93,25 @@ void World::check_failure() const {
     raise_failure();
 }
 
-void World::fail(bp_status code, const std::string& text) {
-  if (!all_ || !all_->board) throw Error(code, text);
+std::string World::first_failure(bp_status code, const std::string& text) {
+  if (!all_ || !all_->board) return text;
   Failure& failure = all_->board.failure();
   if (failure.taken.exchange(1) == 0) {
     failure.code.store(code, std::memory_order_relaxed);
     std::snprintf(failure.text, sizeof failure.text, "%s", text.c_str());
     failure.reported.store(1, std::memory_order_release);
   }
-  // Who took it may have been lost in the middle.
+  // The rank that took it may have been lost in the middle.
   const auto end = Clock::now() + std::chrono::milliseconds(100);
   while (!failure.reported.load(std::memory_order_acquire))
-    if (Clock::now() > end) throw Error(code, text);
-  raise_failure();
+    if (Clock::now() > end) return text;
+  return failure.text;
+}
+
+void World::fail(bp_status code, const std::string& text) {
+  const std::string first = first_failure(code, text);
+  check_failure();
+  throw Error(code, first);
 }
 
 void World::look_around(const Wait& wait, Clock::time_point start) {

@@ -29,13 +29,21 @@ void World::watch() {
     if (looks < 2) continue;  // a fifth of a second within one call; launchers kill all ranks a second after a loss
     looks = 0;
     for (const int32_t rank : watched_group_.load()->ranks) {
-      if (rank == rank_ || !is_lost(rank) || watched_.load(std::memory_order_acquire) != now) continue;
-      std::fprintf(stderr, "backplane.DeviceError: %s on rank %d: rank %d was lost: its process has ended\n",
-                   described(*watched_notice_.load()).c_str(), rank_, rank);
-      std::fflush(stderr);
-      _exit(1);
+      const bool lost = rank != rank_ && (has_failed() || is_lost(rank));
+      if (!lost || watched_.load(std::memory_order_acquire) != now) continue;
+      end_by_failure(described(*watched_notice_.load()) + " on rank " + std::to_string(rank_) + ": rank " +
+                     std::to_string(rank) + " was lost: its process has ended");
     }
   }
+}
+
+// A rank that has ended after it reported another's loss is not the first.
+void World::end_by_failure(const std::string& text) {
+  const std::string first = first_failure(BP_ERROR_DEVICE, text);
+  std::fprintf(stderr, "backplane.DeviceError: %s\n", first.c_str());
+  std::fflush(stderr);
+  if (all_->board) all_->board.state(rank_).state.store(RankState::kRaised, std::memory_order_release);
+  _exit(1);
 }
 
 }  // namespace backplane::collectives

@@ -129,7 +129,10 @@ class World {
   std::unique_ptr<Group> make_group(const std::string& name, std::vector<int32_t> ranks, const bp_host* host);
   bool is_lost(int32_t rank) const;
   std::string last_call(const Group& group, int32_t place) const;
-  // The first failure becomes everybody's.
+  // The first failure of any rank becomes everybody's: its text.
+  std::string first_failure(bp_status code, const std::string& text);
+  // Says it, and ends the process.
+  [[noreturn]] void end_by_failure(const std::string& text);
   [[noreturn]] void fail(bp_status code, const std::string& text);
   [[noreturn]] void raise_failure() const;
   void check_failure() const;

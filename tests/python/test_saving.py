@@ -231,7 +231,7 @@ while True:
 def test_a_killed_writer_leaves_a_whole_file(tmp_path):
     path = tmp_path / "state.safetensors"
     random = np.random.default_rng(1)
-    for _ in range(4):
+    for _ in range(int(os.environ.get("BACKPLANE_SAVING_KILLS", 4))):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as process:
             process.stdout.readline()
             time.sleep(random.uniform(0.001, 0.05))
@@ -284,3 +284,53 @@ def test_the_newest_checkpoint_is_the_one_saved_last(tmp_path):
     assert [saved(step) for step in (21, 25, 15, 25)] == [[21, 30], [21, 25], [15, 25], [15, 25]]
     with pytest.raises(bp.ArgumentValueError, match="argument step: found -1"):
         manager.save(-1, {})
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_resumed_run_has_the_same_bits(tmp_path, compiled):
+    """Dropout, shuffled batches, a schedule and clipping: a run that goes on from a file, in new objects, ends as the run that went on."""
+    rows = np.random.default_rng(0).normal(size=(32, 6)).astype(np.float32)
+    data = bp.data.TensorDataset(bp.asarray(rows), bp.asarray(np.sin(rows.sum(axis=1, keepdims=True))))
+
+    class Run:
+        def __init__(self):
+            bp.manual_seed(3)
+            self.model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Dropout(0.2), nn.Linear(16, 1))
+            self.optimizer = optim.AdamW(self.model.parameters(), lr=1e-2)
+            self.schedule = optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=16)
+            self.loader = bp.data.DataLoader(data, batch_size=8, shuffle=True, generator=bp.Generator(7))
+            self.step = bp.compile(self.one, state=[self.model, self.optimizer, bp.default_generator]) if compiled else self.one
+
+        def one(self, x, y):
+            loss, gradients = bp.value_and_grad(lambda model: nn.functional.mse_loss(model(x), y))(self.model)
+            gradients, _ = nn.utils.clip_grad_norm(gradients, 0.5)
+            self.optimizer.update(self.model, gradients)
+            return loss
+
+        def train(self, epochs, most=100):
+            losses = []
+            for _ in range(epochs):
+                for batch in self.loader:
+                    losses.append(self.step(*batch).item())
+                    self.schedule.step()
+                    if len(losses) == most:
+                        return losses
+            return losses
+
+    whole = Run()
+    expected = whole.train(4)
+    first = Run()
+    before = first.train(4, most=6)  # within the second epoch
+    state = {"model": first.model, "optimizer": first.optimizer, "schedule": first.schedule.state_dict(), "loader": first.loader.state_dict()}
+    bp.save({**state, "random": bp.default_generator.state}, tmp_path / "run.safetensors")
+    second = Run()
+    saved = bp.load(tmp_path / "run.safetensors")
+    second.model.load_state_dict(saved["model"])
+    second.optimizer.load_state_dict(saved["optimizer"])
+    second.schedule.load_state_dict(saved["schedule"])
+    second.loader.load_state_dict(saved["loader"])
+    bp.default_generator.state = saved["random"]
+    after = second.train(3)
+    assert before + after == expected
+    for p, q in zip(second.model.parameters(), whole.model.parameters()):
+        assert p.detach().numpy().tobytes() == q.detach().numpy().tobytes()
