@@ -68,8 +68,8 @@ std::vector<Tensor> OverRows::call(Args args) {
   return results;
 }
 
-// Where one result has the batch, all get it: then the cotangent of what has none is a sum over rows, without
-// exception.
+// Where an argument or a result has the batch, all results get it: the rule of each row sees the cotangents of its row,
+// also those of a result that is the same for all rows. The cotangent of what has none is then a sum over rows.
 GraphFunction::Forward OverRows::forward(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   const Arguments arguments(level, args, batched_);
@@ -80,7 +80,7 @@ GraphFunction::Forward OverRows::forward(Args args) {
   std::vector<bool>& have = rest->results_batched;
   Forward all{left(level, rows.results, have), {}, std::move(rows.constant)};
   all.residuals.tensors = left(level, rows.residuals.tensors, rest->residuals_batched);
-  if (any(have)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
+  if (any(have) || any(batched_)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
   if (report_) *report_ = have;
   all.residuals.rest = std::move(rest);
   return all;
@@ -116,7 +116,7 @@ GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
   std::vector<bool> of_results, of_tangents;
   Duals all{left(level, rows.results, of_results), left(level, rows.tangents, of_tangents)};
   std::vector<bool> either;
-  for (size_t j = 0; j < of_results.size(); ++j) either.push_back(of_results[j] || of_tangents[j]);
+  for (size_t j = 0; j < of_results.size(); ++j) either.push_back(of_results[j] || of_tangents[j] || any(batched_));
   give_batch(level, all.results, of_results, either, size_);
   give_batch(level, all.tangents, of_tangents, either, size_);
   if (report_) *report_ = std::move(either);

@@ -122,20 +122,23 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
   return place->second;
 }
 
-ValueId TraceLevel::used_value(TensorImpl* tensor) {
+ValueId TraceLevel::used_value(TensorImpl* tensor, bool by_loop) {
   const ValueId value = value_of(tensor);
-  if (!recording_ || runs_only_ || unrecorded_.empty()) return value;
-  const auto found = unrecorded_.find(value);
-  if (found == unrecorded_.end()) return value;
-  if (found->second == graph::kNone) {
+  if (runs_only_ || !(recording_ ? unrecorded_.count(value) > 0 : by_loop && is_inexact(value))) return value;
+  const auto [place, is_new] = constant_of_.try_emplace(value, graph::kNone);
+  if (is_new) {
     const Argument x = Argument::of(value);
     const Type type = graph_->type(value);
     const std::vector<Dim> dims(type.dims.begin(), type.dims.end());  // which adding a node may move
     const Type types[] = {{type.dtype, type.device, dims}};
-    found->second =
+    place->second =
         graph_->node(graph_->add_node(role_op(Role::kStopGradient), {&x, 1}, types, location())).first_result;
   }
-  return found->second;
+  return place->second;
+}
+
+bool TraceLevel::is_inexact(ValueId value) const {
+  return (BP_DTYPE_BIT(graph_->value(value).dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)) != 0;
 }
 
 void TraceLevel::note_unrecorded(graph::NodeId id) {
@@ -143,8 +146,7 @@ void TraceLevel::note_unrecorded(graph::NodeId id) {
   graph_->not_of_ops = "no_grad";
   const graph::Node& node = graph_->node(id);
   for (ValueId value = node.first_result; value < node.first_result + node.n_results; ++value)
-    if (BP_DTYPE_BIT(graph_->value(value).dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
-      unrecorded_.emplace(value, graph::kNone);
+    if (is_inexact(value)) unrecorded_.insert(value);
 }
 
 Argument TraceLevel::argument_of(const bp_value& value) {

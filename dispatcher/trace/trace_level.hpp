@@ -52,8 +52,10 @@ class TraceLevel final : public Level, private Sites {
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
-  // The same for a use that derivatives see: what was computed under no_grad is a constant there.
-  graph::ValueId used_value(TensorImpl* tensor);
+  // The same for a use that derivatives see: what was computed under no_grad is a constant there. So are the operands
+  // of a loop under no_grad, which may have no derivative.
+  graph::ValueId used_value(TensorImpl* tensor, bool by_loop = false);
+  bool is_inexact(graph::ValueId value) const;
   void note_unrecorded(graph::NodeId node);
   graph::Argument argument_of(const bp_value& value);
   TensorImpl* traced(graph::ValueId value, Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
@@ -117,9 +119,9 @@ class TraceLevel final : public Level, private Sites {
   std::unordered_map<const Node*, Site> noted_;
   uint32_t derived_ = graph::kNone;  // the line of the op whose derivative runs now
   bool keeps_rules_ = false, runs_only_ = false;
-  bool recording_ = true;  // the function's no_grad; a graph has none
-  // Values that were computed under no_grad, and the constant that stands for each where it is used outside of that.
-  std::unordered_map<graph::ValueId, graph::ValueId> unrecorded_;
+  bool recording_ = true;                                           // the function's no_grad; a graph has none
+  std::unordered_set<graph::ValueId> unrecorded_;                   // values that were computed under no_grad
+  std::unordered_map<graph::ValueId, graph::ValueId> constant_of_;  // by stop_gradient
 };
 
 }  // namespace backplane::core

@@ -47,7 +47,7 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
       continue;
     }
     std::vector<ValueId> ids;
-    for (size_t k = 0; k < call.counts()[group]; ++k) ids.push_back(used_value(impl(args[next++])));
+    for (size_t k = 0; k < call.counts()[group]; ++k) ids.push_back(used_value(impl(args[next++]), true));
     arguments.push_back(arg.flags & BP_ARG_LIST ? graph_->list(ids) : Argument::of(ids[0]));
     ++group;
   }

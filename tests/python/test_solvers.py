@@ -83,3 +83,19 @@ def test_cg():
     assert bp.cg(a, b, maxiter=1, tol=1e-12)[1].item() == -1
     with pytest.raises(bp.ShapeError):
         bp.cg(lambda v: v[:1], b)
+
+
+def test_derivatives_of_cg_over_batches_and_of_second_order():
+    a = bp.asarray([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
+    b = bp.asarray([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])
+
+    def through(solve):
+        return lambda a, b: bp.sin(solve(a, b)).sum()
+
+    f, expected = through(lambda a, b: bp.cg(a, b, tol=1e-13)[0]), through(bp.linalg.solve)
+    rows = bp.stack([bp.grad(expected, 1)(a, row) for row in b])
+    assert bp.allclose(bp.grad(lambda b: bp.vmap(f, in_axes=(None, 0))(a, b).sum())(b), rows, rtol=1e-8)
+    assert bp.allclose(bp.vmap(bp.grad(f, 1), in_axes=(None, 0))(a, b), rows, rtol=1e-8)
+    whole = bp.grad(lambda a: sum(expected(a, row) for row in b))(a)
+    assert bp.allclose(bp.grad(lambda a: bp.vmap(f, in_axes=(None, 0))(a, b).sum())(a), whole, rtol=1e-8)
+    assert bp.allclose(bp.hessian(lambda b: f(a, b))(b[0]), bp.hessian(lambda b: expected(a, b))(b[0]), rtol=1e-8)

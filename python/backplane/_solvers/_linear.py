@@ -79,6 +79,7 @@ def _differentiable(apply, solve, right, start):
     def solution(r):
         return _differentiable(apply, solve, r, bp.zeros_like(r))[0]
 
-    inverse.defvjp(lambda r: (bp.zeros_like(r), ()), lambda _, g: (solution(g),))
-    inverse.defjvp(lambda primals, tangents: (bp.zeros_like(primals[0]), solve(tangents[0], bp.zeros_like(tangents[0]))[0]))
+    # The rules call the function itself, so that derivatives of theirs have these rules too.
+    inverse.defvjp(lambda r: (inverse(r), ()), lambda _, g: (solution(g),))
+    inverse.defjvp(lambda primals, tangents: (inverse(primals[0]), solve(tangents[0], bp.zeros_like(tangents[0]))[0]))
     return found + inverse(right - apply(found)), count
