@@ -172,6 +172,7 @@ class _Template:
 
 
 _STATIC = object()
+_PLAIN = {type(None), bool, int, float, complex, str, bytes, _core.DType, _core.Device}
 
 
 def _match(template, container, what, found):
@@ -209,6 +210,12 @@ class _Call:
 
     def results(self, returned):
         output = self.output = _Template(returned)  # a run on another thread may replace the attribute
+        for leaf in output.leaves:
+            if type(leaf) not in _PLAIN and _core.holds_tensor(leaf):
+                raise _core.ArgumentTypeError(
+                    f"{self.name}: its function returned {_shown(leaf)}, which holds tensors that derivatives would not see. Fix: return "
+                    "tensors in a tuple or a dict, register the class with tree.register, or give named dimensions an order"
+                )
         if self.inputs.places and not output.places:
             raise _core.ArgumentTypeError(
                 f"{self.name}: its function returned no tensor, through which a gradient could come; return one, or call it outside"

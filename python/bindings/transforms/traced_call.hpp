@@ -204,5 +204,6 @@ void bind_graph(pybind11::module_& module);                                     
 PyObject* make_graph_function(PyObject* module, PyObject* args, PyObject* kwargs);  // make_graph.cpp
 PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs);     // compile.cpp
 PyObject* compile_log(PyObject* module, PyObject* none);
+PyObject* holds_tensor(PyObject* module, PyObject* object);  // traced_results.cpp
 
 }  // namespace backplane::python

@@ -22,6 +22,14 @@ bool check_static_result(PyObject* leaf, const std::string& path, const char* na
                     "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
 }
 
+}  // namespace
+
+PyObject* holds_tensor(PyObject*, PyObject* object) {
+  return PyBool_FromLong(leads_to_tensor(object, [](const Tensor&) { return true; }));
+}
+
+namespace {
+
 // A container that was there before, or that is stored, is given as it is: a callable that tells so. It lives as long
 // as the recorder.
 PyRef is_known_container(const Recorder& recorder) {

@@ -385,3 +385,20 @@ def test_a_result_that_is_the_same_for_all_rows_has_a_cotangent_per_row(forward,
     for found in (bp.grad(total)(rows, k), bp.compile(bp.grad(total))(rows, k), bp.vmap(bp.grad(loss), in_axes=(0, None))(rows, k)):
         assert bp.allclose(found, expected)
     assert bp.allclose(bp.grad(total, 1)(rows, k), sum(bp.grad(loss, 1)(row, k) for row in rows))
+
+
+class Box:
+    def __init__(self, held):
+        self.held = held
+
+
+def test_a_result_that_hides_a_tensor_is_refused():
+    wrapped = bp.checkpoint
+    x = bp.asarray([1.0, 2.0])
+    i = bp.dims(1)
+    for function in (lambda x: Box(bp.sin(x)), lambda x: (x * 2, Box(bp.sin(x)))):
+        with pytest.raises(TypeError, match=r"holds tensors|returned no tensor"):
+            bp.grad(lambda x: wrapped(function)(x)[0].sum())(x)
+    with pytest.raises(TypeError, match="named dimensions an order"):
+        bp.grad(lambda x: wrapped(bp.sin)(x[i]).order(i).sum())(x)
+    assert wrapped(lambda x: (x * 2, Box(3)))(x)[1].held == 3
