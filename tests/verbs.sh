@@ -2,6 +2,7 @@
 
 source "$root/tests/conformance.sh"
 source "$root/tests/torch.sh"
+source "$root/tests/site.sh"
 source "$root/tests/jax.sh"
 
 # What the thread sanitizer is for: tests of C++ whose names match, and files of tests/python.

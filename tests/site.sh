@@ -1,0 +1,9 @@
+# ./dev test site: the pages that ./dev docs made, in headless Chromium. tests/verbs.sh reads this file.
+
+site() { # [PAGE...]
+  local html=$root/build/site/html
+  has chromium || die "test site: needs Chromium. Fix: apt-get install chromium"
+  [ -f "$html/index.html" ] || die "test site: there is no $html. Fix: ./dev docs"
+  venv .venv-site playwright axe-playwright-python
+  run "$root/.venv-site/bin/python" "$root/tests/site/check_site.py" --html "$html" --chromium "$(command -v chromium)" "$@"
+}
