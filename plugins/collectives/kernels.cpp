@@ -111,10 +111,6 @@ void join_parts(Context context, In x, int64_t n, int64_t, Text group, Text site
   all_gather(context, x, n, group, site, out);
 }
 
-void to_parts(Context, In x, int64_t, Text, Text, Out out) {
-  std::copy_n(static_cast<const char*>(x.data()), bytes_of(x), static_cast<char*>(out.data()));
-}
-
 void gather(Context context, In x, int64_t n, int64_t root, Text group, Text site, Out out) {
   Call call(context, BP_COLLECTIVE_GATHER, group, site);
   call.divides(n);
@@ -219,7 +215,6 @@ void register_kernels(const plugin::Registrar& registrar) {
   registrar.kernel(BP_KERNEL("collective::reduce_scatter_finish", "cpu", kernel<reduce_scatter_finish>));
   registrar.kernel(BP_KERNEL("collective::sum_of_parts", "cpu", kernel<sum_of_parts>));
   registrar.kernel(BP_KERNEL("collective::join_parts", "cpu", kernel<join_parts>));
-  registrar.kernel(BP_KERNEL("collective::to_parts", "cpu", kernel<to_parts>));
   registrar.kernel(BP_KERNEL("collective::gather", "cpu", kernel<gather>));
   registrar.kernel(BP_KERNEL("collective::scatter", "cpu", kernel<scatter>));
   registrar.kernel(BP_KERNEL("collective::all_to_all", "cpu", kernel<all_to_all>));

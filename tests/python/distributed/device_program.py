@@ -73,6 +73,25 @@ def check_gradients():
     same(bp.vmap(lambda row: d.all_reduce(row))(x), np.full((2, 2), total, np.float32), "vmap on a device")
 
 
+def check_divided_layers():
+    """Of tensor-parallel layers nothing goes through the host."""
+    nn = bp.nn
+    whole = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 4))
+    with bp.no_grad():
+        for p in whole.parameters():  # alike on all ranks
+            p.detach()[...] = bp.asarray(np.random.default_rng(p.size).normal(size=p.shape).astype("float32"))
+    part = nn.Sequential(d.ColumnParallelLinear(whole[0]), d.RowParallelLinear(whole[1]))
+    x = bp.ones((3, 4))
+    d.barrier()
+    with bp.placement() as report:
+        value, gradients = bp.value_and_grad(lambda model: (model(x) ** 2).sum())(part)
+        d.barrier()
+    d.barrier()
+    assert not {name for name, how in where(report) if how == "host fallback"}, report
+    expected = bp.grad(lambda model: (model(x) ** 2).sum())(whole)
+    np.testing.assert_allclose(gradients[1].bias.detach().numpy(), expected[1].bias.detach().numpy(), rtol=1e-4)
+
+
 def check_groups():
     alone = d.new_group([d.rank()])
     same(d.all_reduce(bp.ones(3), group=alone), np.ones(3, np.float32), "a group of one")
