@@ -121,7 +121,7 @@ bp_status narrow_offset(void* context, int32_t ordinal, bp_stream* stream, uint6
                         uint64_t dst_offset, const void* src, uint64_t size) {
   return right.copy_from_host(context, ordinal, stream, ticket, dst, dst_offset & 0xffffff, src, size);
 }
-// Large sources are read when the stream comes to the copy.
+// Large sources are read when the stream comes to the copy, and late enough for a busy machine to have changed them.
 bp_status reads_late(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
                      const void* src, uint64_t size) {
   constexpr uint64_t kLarge = 4 << 20;
@@ -129,7 +129,7 @@ bp_status reads_late(void* context, int32_t ordinal, bp_stream* stream, uint64_t
   auto& backend = *static_cast<sim::Backend*>(context);
   char* to = backend.device(ordinal).memory.resolve(dst, dst_offset, size);
   reinterpret_cast<sim::Queue*>(stream)->record(ticket, [=] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     std::memcpy(to, src, size);
   });
   return BP_OK;
