@@ -309,3 +309,19 @@ def test_a_convolution_that_no_call_can_compute_is_refused_when_it_is_made(ndim)
         with pytest.raises(bp.ArgumentValueError, match=f"Conv{ndim}d: argument padding: found"):
             kind(1, 1, 3, **options)
     assert kind(1, 1, 3, padding="same")(bp.ones((1, 1, *[5] * ndim))).shape[2:] == (5,) * ndim
+
+
+@pytest.mark.parametrize("run", [lambda f, m: f(m), lambda f, m: bp.make_graph(f)(m)(m), lambda f, m: bp.compile(f)(m)], ids=["eager", "graph", "compiled"])
+def test_trees_of_modules_are_mapped_in_every_mode(run):
+    model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.Dropout(0.5), nn.Linear(3, 1)).eval()
+    x = bp.ones(4, 2)
+
+    def step(model):
+        gradients = bp.grad(lambda m: (m(x) ** 2).sum())(model)
+        doubled = bp.tree.map(lambda a, b: a + b, gradients, gradients)
+        return bp.tree.map(lambda p, g: p - 0.05 * g, model, doubled)
+
+    found = bp.tree.leaves(run(step, model))
+    gradients = bp.tree.leaves(bp.grad(lambda m: (m(x) ** 2).sum())(model))
+    for new, old, gradient in zip(found, bp.tree.leaves(model), gradients, strict=True):
+        assert bp.allclose(new, old - 0.1 * gradient, rtol=1e-5, atol=1e-6)
