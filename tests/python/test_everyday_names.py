@@ -296,3 +296,12 @@ def test_linear_algebra_takes_the_names_of_others():
     ]:  # fmt: skip
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, atol=1e-6)
     assert bp.allclose(a=a, b=a) and bp.array_equal(a1=a, a2=a)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform"])
+def test_three_ints_of_a_random_function_are_ambiguous(name):
+    draw = getattr(bp, name)
+    with pytest.raises(TypeError, match=r"NumPy's order. Fix: " + name + r"\(shape"):
+        draw(0, 1, 100)
+    assert draw((0, 1, 100)).shape == (0, 1, 100) and draw(2, 3).shape == (2, 3) and draw(2, 3, 4, 5).shape == (2, 3, 4, 5)
+    assert bp.randn(2, 3, 4).shape == bp.rand(2, 3, 4).shape == (2, 3, 4) and bp.randn().shape == () and bp.rand(3).shape == (3,)

@@ -127,7 +127,7 @@ def rand(
     device: Device | str | None = None
 ) -> Tensor:
     """Uniform random numbers in [0, 1): rand(2, 3) or rand((2, 3))."""
-    return op.uniform(*size or ((),), generator=generator, dtype=dtype, device=device)
+    return op.uniform(size[0] if len(size) == 1 else size, generator=generator, dtype=dtype, device=device)
 
 
 @_takes_size
@@ -137,7 +137,7 @@ def randn(
     device: Device | str | None = None
 ) -> Tensor:
     """Random numbers from the standard normal distribution: randn(2, 3) or randn((2, 3))."""
-    return op.normal(*size or ((),), generator=generator, dtype=dtype, device=device)
+    return op.normal(size[0] if len(size) == 1 else size, generator=generator, dtype=dtype, device=device)
 
 
 @takes_requires_grad

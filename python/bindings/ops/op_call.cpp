@@ -259,6 +259,8 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   for (size_t i = fixed; i < n_positional; ++i) {
     PyTuple_SET_ITEM(ints.get(), static_cast<Py_ssize_t>(i - fixed), Py_NewRef(args[i]));
   }
+  if (!no_int && signature_of(self)->has_numpy_order(n_positional - fixed))
+    return signature_of(self)->raise_numpy_order(ints.get());
   std::vector<PyObject*> gathered(args, args + fixed);
   gathered.push_back(ints.get());
   const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;

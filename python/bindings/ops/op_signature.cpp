@@ -97,6 +97,11 @@ OpSignature::OpSignature(OpHandle op, Variant variant, PyObject* python_name)
     const bp_arg_def& last = parameters_[static_cast<size_t>(positional_ - 1)].spec;
     ends_in_axes_ = last.type == BP_TYPE_AXES;
     gathers_ints_ = last.type == BP_TYPE_SHAPE || ends_in_axes_;
+    const auto is_number_by_name = [](const Parameter& parameter) {
+      return (parameter.spec.flags & BP_ARG_KEYWORD_ONLY) && parameter.spec.type == BP_TYPE_SCALAR;
+    };
+    two_numbers_follow_ = positional_ == 1 && last.type == BP_TYPE_SHAPE &&
+                          std::count_if(parameters_.begin(), parameters_.end(), is_number_by_name) == 2;
   }
 }
 
@@ -209,6 +214,17 @@ PyObject* OpSignature::raise_unread(const Parameter& parameter, PyObject* object
                                         : "";
   return raise(BP_ERROR_TYPE, "%s: argument '%s': found %U, expected %s%s%s", name_, parameter.spec.name, found.get(),
                expected_kind(parameter.spec), parameter.spec.flags & BP_ARG_OPTIONAL ? " or None" : "", fix);
+}
+
+PyObject* OpSignature::raise_numpy_order(PyObject* ints) const {
+  std::vector<const char*> names;
+  for (const Parameter& parameter : parameters_)
+    if (parameter.spec.type == BP_TYPE_SCALAR) names.push_back(parameter.spec.name);
+  return raise(
+      BP_ERROR_TYPE,
+      "%s: found the ints %R by position, which may be a shape, or %s, %s and a shape in NumPy's order. Fix: %s(shape, "
+      "%s=..., %s=...), or %s(%R) for that shape",
+      name_, ints, names[0], names[1], name_, names[0], names[1], name_, ints);
 }
 
 PyObject* OpSignature::raise_gathered(PyObject* object) const {

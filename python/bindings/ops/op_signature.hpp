@@ -68,6 +68,9 @@ class OpSignature {
   int32_t find(PyObject* name) const noexcept;
   // reshape(x, shape): further ints by position join the last one. True for a last positional list of ints.
   bool gathers_ints() const noexcept { return gathers_ints_; }
+  // normal(shape, *, mean, std): NumPy's order of these has the shape last, so three ints by position are ambiguous.
+  bool has_numpy_order(size_t n_ints) const noexcept { return n_ints == 3 && two_numbers_follow_; }
+  PyObject* raise_numpy_order(PyObject* ints) const;
   // max(x, axis): are the last positional ints axes, in whose place another form may take a tensor?
   bool ends_in_axes() const noexcept { return ends_in_axes_; }
 
@@ -104,6 +107,7 @@ class OpSignature {
   bool makes_view_ = false;
   bool gathers_ints_ = false;
   bool ends_in_axes_ = false;
+  bool two_numbers_follow_ = false;
   bool selects_by_dtype_ = false;
   uint8_t form_kinds_ = 0;
   // Once they were looked for.
