@@ -13,9 +13,9 @@ constinit std::atomic<OpEntry*> op_slots[kMaxOps] = {};
 
 namespace {
 
-constexpr const char* kRoleTags[] = {"role:add",    "role:full",    "role:copy",         "role:cast",
-                                     "role:expand", "role:permute", "role:reshape",      "role:select",
-                                     "role:concat", "role:sum",     "role:stop_gradient"};
+constexpr const char* kRoleTags[] = {
+    "role:add",     "role:full",   "role:copy",   "role:cast", "role:expand",          "role:permute",
+    "role:reshape", "role:select", "role:concat", "role:sum",  "role:reverse_constant"};
 
 bool has_tag(const char* tags, std::string_view wanted) {
   std::string_view rest = tags ? tags : "";

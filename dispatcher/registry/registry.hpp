@@ -111,7 +111,7 @@ enum class Role : uint8_t {
   kSelect,
   kConcat,
   kSum,
-  kStopGradient,
+  kReverseConstant,
   kCount
 };
 OpEntry& role_op(Role role);  // throws where no entry has the role

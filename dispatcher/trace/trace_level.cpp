@@ -132,7 +132,7 @@ ValueId TraceLevel::used_value(TensorImpl* tensor, bool by_loop) {
     const std::vector<Dim> dims(type.dims.begin(), type.dims.end());  // which adding a node may move
     const Type types[] = {{type.dtype, type.device, dims}};
     place->second =
-        graph_->node(graph_->add_node(role_op(Role::kStopGradient), {&x, 1}, types, location())).first_result;
+        graph_->node(graph_->add_node(role_op(Role::kReverseConstant), {&x, 1}, types, location())).first_result;
   }
   return place->second;
 }

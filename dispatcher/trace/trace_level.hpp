@@ -52,8 +52,8 @@ class TraceLevel final : public Level, private Sites {
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
-  // The same for a use that derivatives see: what was computed under no_grad is a constant there. So are the operands
-  // of a loop under no_grad, which may have no derivative.
+  // The same for a use that derivatives see: what was computed under no_grad is a constant of reverse mode there. So
+  // are the operands of a loop under no_grad, which may have no derivative.
   graph::ValueId used_value(TensorImpl* tensor, bool by_loop = false);
   bool is_inexact(graph::ValueId value) const;
   void note_unrecorded(graph::NodeId node);
@@ -121,7 +121,7 @@ class TraceLevel final : public Level, private Sites {
   bool keeps_rules_ = false, runs_only_ = false;
   bool recording_ = true;                                           // the function's no_grad; a graph has none
   std::unordered_set<graph::ValueId> unrecorded_;                   // values that were computed under no_grad
-  std::unordered_map<graph::ValueId, graph::ValueId> constant_of_;  // by stop_gradient
+  std::unordered_map<graph::ValueId, graph::ValueId> constant_of_;  // by reverse_constant
 };
 
 }  // namespace backplane::core

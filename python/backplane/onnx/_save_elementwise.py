@@ -7,7 +7,7 @@ _UNARY = {
     "negative": "Neg", "abs": "Abs", "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos",
     "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "tanh": "Tanh", "erf": "Erf", "floor": "Floor",
     "ceil": "Ceil", "round": "Round", "rint": "Round", "sign": "Sign", "isnan": "IsNaN", "isinf": "IsInf", "logical_not": "Not", "reciprocal": "Reciprocal",
-    "sigmoid": "Sigmoid", "relu": "Relu", "softsign": "Softsign", "mish": "Mish", "copy": "Identity", "stop_gradient": "Identity",
+    "sigmoid": "Sigmoid", "relu": "Relu", "softsign": "Softsign", "mish": "Mish", "copy": "Identity", "stop_gradient": "Identity", "reverse_constant": "Identity",
     "gelu": "Gelu", "hardswish": "HardSwish",
 }  # fmt: skip
 _BINARY = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min"}

@@ -62,6 +62,9 @@ def test_what_is_computed_under_no_grad_is_a_constant_of_a_body(run, function):
     same(found, expected)
     traced = bp.make_graph(lambda c: function(c, x))(c)
     same(bp.grad(lambda c: traced(c))(c), expected)
+    if function is not UNRECORDED["a loop under no_grad"]:  # forward mode does not mind no_grad
+        slope = bp.jvp(lambda c: half_recorded(x, c).sum(), (c,), (bp.ones_like(c),))[1]
+        same(run(lambda c: bp.jvp(lambda c: function(c, x), (c,), (bp.ones_like(c),))[1], c), slope)
 
 
 def test_a_change_under_no_grad_is_not_differentiated_in_a_body():

@@ -7,6 +7,8 @@ from law_registry import registry, within_device
 
 # What opcheck says and the registry means so: (op, check) -> why.
 MEANT = {
+    ("bp::reverse_constant", "gradient"): "it hides its argument from reverse mode",
+    ("bp::reverse_constant", "forward"): "it hides its argument from reverse mode alone",
     ("bp::stop_gradient", "gradient"): "it hides its argument from derivatives",
     ("bp::stop_gradient", "forward"): "it hides its argument from derivatives",
     ("bp::topk", "shape"): "its parts clamp a k beyond the axis, which its entry calls an error",

@@ -184,6 +184,7 @@ REFERENCES = {
     "negative": Row(lambda x: -x),
     "conj": Row(lambda x: x + 0),
     "stop_gradient": Row(lambda x: jet(x.value)),
+    "reverse_constant": Row(lambda x: jet(x.value)),
     "abs": Row(abs),
     "fabs": Row(abs),
     "sign": Row(lambda x: jet(j.sign(x))),
