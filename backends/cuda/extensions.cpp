@@ -26,7 +26,7 @@ void priorities(Backend& backend, int32_t ordinal, int32_t* least, int32_t* grea
 void create(Backend& backend, int32_t ordinal, int32_t priority, bp_stream** stream) {
   Device& device = backend.device(ordinal);
   const DeviceScope scope(device);
-  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), -priority)));
+  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), device.aborted(), -priority)));
 }
 
 void import_handle(Backend& backend, int32_t ordinal, void* handle, bp_stream** stream) {
@@ -38,13 +38,43 @@ void import_handle(Backend& backend, int32_t ordinal, void* handle, bp_stream** 
   BP_CHECK(context == device.context(), VALUE, "cuda: the CUstream ", handle,
            " is no stream of this device's primary context. Fix: make it with that context current, as CUDA's runtime "
            "does");
-  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), theirs)));
+  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), device.aborted(), theirs)));
 }
 
 void handle(Backend&, int32_t, bp_stream* stream, void** out) { *out = as_stream(stream).handle(); }
 
 const bp_extension_streams kStreams{BP_HEADER(bp_extension_streams), backend_slot<priorities>, backend_slot<create>,
                                     backend_slot<import_handle>, backend_slot<handle>};
+
+// ---- events: the vendor's, which others record and wait for
+
+void wait_for_event(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* event) {
+  const DeviceScope scope(backend.device(ordinal));
+  check(the_driver().cuStreamWaitEvent(as_stream(stream).handle(), static_cast<driver::Event>(event), 0),
+        "cuStreamWaitEvent");
+}
+
+void record_event(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void** out) {
+  const DeviceScope scope(backend.device(ordinal));
+  driver::Event made = nullptr;
+  check(the_driver().cuEventCreate(&made, driver::kEventDisableTiming), "cuEventCreate");
+  const driver::Result recorded = the_driver().cuEventRecord(made, as_stream(stream).handle());
+  if (recorded != driver::kSuccess) (void)the_driver().cuEventDestroy_v2(made);
+  check(recorded, "cuEventRecord");
+  *out = made;
+}
+
+void BP_CALL release_event(void* context, int32_t ordinal, void* event) {
+  Backend& backend = *static_cast<Backend*>(context);
+  // The status is dropped: the slot gives none. The events of a device that was given up end with its context.
+  (void)plugin::guard(backend.host(), [&] {
+    const DeviceScope scope(backend.device(ordinal));
+    (void)the_driver().cuEventDestroy_v2(static_cast<driver::Event>(event));
+  });
+}
+
+const bp_extension_events kEvents{BP_HEADER(bp_extension_events), backend_slot<wait_for_event>,
+                                  backend_slot<record_event>, release_event};
 
 // ---- time
 
@@ -100,6 +130,7 @@ struct Offer {
   const void* functions;
 };
 const Offer kOffers[] = {{BP_EXTENSION_STREAMS, &kStreams},     {BP_EXTENSION_TIME, &kTime},
+                         {BP_EXTENSION_EVENTS, &kEvents},
                          {BP_EXTENSION_CALLBACKS, &kCallbacks}, {BP_EXTENSION_FEATURES, &kFeatures},
                          {BP_EXTENSION_PINNED, &kPinned},       {BP_EXTENSION_PEER, &kPeer},
                          {BP_EXTENSION_MEMORY, &kMemory},       {BP_EXTENSION_CAPTURE, &kCapture},

@@ -74,12 +74,13 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* 
 void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
   Device& device = backend.device(ordinal);
   const DeviceScope scope(device);
-  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver())));
+  *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), device.aborted())));
 }
 
 void BP_CALL stream_destroy(void* context, int32_t ordinal, bp_stream* stream) {
   Backend& backend = *static_cast<Backend*>(context);
-  // The status is dropped: the slot gives none, and only a lost device refuses to be made current.
+  // The status is dropped: the slot gives none, and only a device that is lost or given up refuses to be made current.
+  // Then the stream lives until the reset.
   (void)plugin::guard(backend.host(), [&] {
     Device& device = backend.device(ordinal);
     const DeviceScope scope(device);
@@ -97,12 +98,22 @@ void completed(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t* t
   *ticket = as_stream(stream).completed();
 }
 
-bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+bp_status wait_for(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket, uint64_t timeout,
+                   int32_t* done) {
   const DeviceScope scope(backend.device(ordinal));
-  const bp_status status = as_stream(stream).wait(ticket);
+  bool complete = false;
+  const bp_status status = as_stream(stream).wait_for(ticket, timeout, complete);
+  *done = complete;
   if (status != BP_OK) backend.host()->set_error(status, "cuda: recorded work failed; see deferred_error");
   return status;
 }
+
+bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
+  int32_t done = 0;
+  return wait_for(backend, ordinal, stream, ticket, kNoTimeout, &done);
+}
+
+void abort(Backend& backend, int32_t ordinal) { backend.device(ordinal).aborted().set(); }
 
 void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket) {
   const DeviceScope scope(backend.device(ordinal));
@@ -185,6 +196,8 @@ bp_backend_def Backend::table() {
   def.reset_peak_memory_stats = plugin::backend_slot<reset_peak>;
   def.set_memory_limit = plugin::backend_slot<set_limit>;
   def.extension = find_extension;
+  def.abort = plugin::backend_slot<abort>;
+  def.wait_for = plugin::backend_slot<wait_for>;
   return def;
 }
 

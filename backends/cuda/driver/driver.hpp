@@ -92,7 +92,6 @@ enum : unsigned {
   X(cuDevicePrimaryCtxReset_v2, (driver::Device device))                                                               \
   X(cuCtxPushCurrent_v2, (driver::Context context))                                                                    \
   X(cuCtxPopCurrent_v2, (driver::Context * context))                                                                   \
-  X(cuCtxSynchronize, ())                                                                                              \
   X(cuCtxGetStreamPriorityRange, (int* least, int* greatest))                                                          \
   X(cuCtxEnablePeerAccess, (driver::Context peer, unsigned flags))                                                     \
   X(cuModuleLoadData, (driver::Module * module, const void* image))                                                    \
@@ -118,12 +117,11 @@ enum : unsigned {
   X(cuStreamGetCtx, (driver::Stream stream, driver::Context * context))                                                \
   X(cuLaunchHostFunc, (driver::Stream stream, driver::HostFunction function, void* argument))                          \
   X(cuStreamDestroy_v2, (driver::Stream stream))                                                                       \
-  X(cuStreamSynchronize, (driver::Stream stream))                                                                      \
+  X(cuStreamQuery, (driver::Stream stream))                                                                            \
   X(cuStreamWaitEvent, (driver::Stream stream, driver::Event event, unsigned flags))                                   \
   X(cuEventCreate, (driver::Event * event, unsigned flags))                                                            \
   X(cuEventRecord, (driver::Event event, driver::Stream stream))                                                       \
   X(cuEventQuery, (driver::Event event))                                                                               \
-  X(cuEventSynchronize, (driver::Event event))                                                                         \
   X(cuEventElapsedTime, (float* milliseconds, driver::Event start, driver::Event end))                                 \
   X(cuEventDestroy_v2, (driver::Event event))                                                                          \
   X(cuStreamBeginCapture_v2, (driver::Stream stream, int mode))                                                        \

@@ -1,6 +1,8 @@
 // The backend's devices: each with its primary context, what was made in it, and what its memory is used for.
 #pragma once
 
+#include <algorithm>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "libraries/libraries.hpp"
+#include "runtime/abort_flag.hpp"
 #include "runtime/callbacks.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/features.hpp"
@@ -35,6 +38,11 @@ class Lent {
     std::unique_ptr<T> taken = std::move(found->second);
     all_.erase(found);
     return taken;
+  }
+  template <class Holds>
+  bool all_of(Holds holds) {
+    std::lock_guard lock(mutex_);
+    return std::all_of(all_.begin(), all_.end(), [&](const auto& row) { return holds(*row.second); });
   }
   std::map<const T*, std::unique_ptr<T>> take_all() {
     std::lock_guard lock(mutex_);
@@ -64,9 +72,9 @@ class KindBlocks {
     BP_CHECK(!found.empty(), VALUE, "cuda: ", seen, " is no block of a kind of memory");
     return std::move(found.mapped());
   }
-  void clear() {
+  std::map<void*, KindBlock> take_all() {
     std::lock_guard lock(mutex_);
-    blocks_.clear();
+    return std::exchange(blocks_, {});
   }
 
  private:
@@ -83,8 +91,8 @@ class Device {
 
   driver::Context context() const { return context_; }
   driver::Device handle() const { return handle_; }
-  Modules& modules() { return modules_; }
-  Libraries& libraries() { return libraries_; }
+  Modules& modules() { return *modules_; }
+  Libraries& libraries() { return *libraries_; }
   uint32_t multiprocessors() const { return multiprocessors_; }
   const Facts& facts() const { return *facts_; }
   Callbacks& callbacks() { return *callbacks_; }
@@ -93,11 +101,16 @@ class Device {
   Lent<Stamp>& stamps() { return stamps_; }
   Lent<Recording>& recordings() { return recordings_; }
   KindBlocks& blocks() { return blocks_; }
+  AbortFlag& aborted() { return aborted_; }
+  const AbortFlag& aborted() const { return aborted_; }
 
   driver::Pointer allocate(uint64_t size);  // throws backplane::Error
   void deallocate(driver::Pointer block, uint64_t size);
   void destroy(Stream& stream);
-  // As new. No other call is running; the context is not current.
+  // Waits until no stream has work. Throws backplane::Error once the device is given up.
+  void drain();
+  // As new. No other call is running; the context is not current. Throws backplane::Error where the device was given up
+  // and CUDA does not end its work.
   void reset();
 
   std::mutex mutex;       // guards what follows
@@ -106,13 +119,16 @@ class Device {
  private:
   void open();
   void close();
+  void abandon();
+  void reset_context();
 
   const Driver& driver_;
+  AbortFlag aborted_;
   driver::Device handle_ = 0;
   driver::Context context_ = nullptr;
   uint32_t multiprocessors_ = 1;
-  Modules modules_;
-  Libraries libraries_;
+  std::unique_ptr<Modules> modules_;
+  std::unique_ptr<Libraries> libraries_;
   std::unique_ptr<const Facts> facts_;
   std::unique_ptr<Callbacks> callbacks_;
   std::unique_ptr<Clock> clock_;
@@ -120,6 +136,7 @@ class Device {
   Lent<Stamp> stamps_;
   Lent<Recording> recordings_;
   KindBlocks blocks_;
+  std::shared_future<driver::Result> resetting_;  // CUDA's reset of a device that was given up
 };
 
 class Backend {
@@ -143,10 +160,12 @@ class Backend {
   PinnedMemory pinned_;                         // has a lock of its own
 };
 
-// The calling thread's current context while one function runs: that of the caller's other libraries comes back.
+// The calling thread's current context while one function runs: that of the caller's other libraries comes back. Throws
+// backplane::Error of a device that is lost or given up.
 class DeviceScope {
  public:
   explicit DeviceScope(const Device& device) : driver_(the_driver()) {
+    device.aborted().check();
     check(driver_.cuCtxPushCurrent_v2(device.context()), "cuCtxPushCurrent");
   }
   ~DeviceScope() {

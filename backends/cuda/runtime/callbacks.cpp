@@ -2,21 +2,25 @@
 #include "runtime/callbacks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace backplane::cuda {
 
-Callbacks::~Callbacks() {
+void Callbacks::stop() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+}
+
+Callbacks::~Callbacks() {
+  stop();
   for (const driver::Event event : spare_) (void)driver_.cuEventDestroy_v2(event);
 }
 
-// The thread sleeps while it waits, and does not spin.
 driver::Event Callbacks::take_event() {
   {
     std::lock_guard lock(mutex_);
@@ -27,7 +31,7 @@ driver::Event Callbacks::take_event() {
     }
   }
   driver::Event made = nullptr;
-  check(driver_.cuEventCreate(&made, driver::kEventBlockingSync | driver::kEventDisableTiming), "cuEventCreate");
+  check(driver_.cuEventCreate(&made, driver::kEventDisableTiming), "cuEventCreate");
   return made;
 }
 
@@ -80,6 +84,17 @@ void Callbacks::wait(const Stream& stream) {
   });
 }
 
+// Until it has been reached. False: it never will be. The thread sleeps, since nothing waits for it.
+bool Callbacks::comes(driver::Event event) const {
+  constexpr auto kPause = std::chrono::microseconds(200);
+  for (;;) {
+    if (aborted_.is_set()) return false;
+    const driver::Result state = driver_.cuEventQuery(event);
+    if (state != driver::kNotReady) return state == driver::kSuccess;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 void Callbacks::watch() {
   (void)driver_.cuCtxPushCurrent_v2(context_);
   std::unique_lock lock(mutex_);
@@ -89,7 +104,7 @@ void Callbacks::watch() {
     Watched next = std::move(watched_.front());
     watched_.pop_front();
     lock.unlock();
-    const bool lost = !next.behind || driver_.cuEventSynchronize(next.behind) != driver::kSuccess;
+    const bool lost = !next.behind || !comes(next.behind);
     if (lost) run(*next.call);
     lock.lock();
     if (lost) dropped_.push_back(std::move(next.call));

@@ -1,8 +1,8 @@
 // Functions of the host at positions of a device's streams.
 //
 // CUDA calls them itself, but drops them once the context is lost. So a thread waits behind each one, and calls what
-// was dropped: each is called once, whatever becomes of the work. The device's context must be the calling thread's
-// current one in `notify`; any thread may call.
+// was dropped, or what stands behind work that was given up: each is called once, whatever becomes of the work. The
+// device's context must be the calling thread's current one in `notify`; any thread may call.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,14 @@ namespace backplane::cuda {
 
 class Callbacks {
  public:
-  Callbacks(const Driver& driver, driver::Context context) : driver_(driver), context_(context) {}
+  Callbacks(const Driver& driver, driver::Context context, const AbortFlag& aborted)
+      : driver_(driver), context_(context), aborted_(aborted) {}
   ~Callbacks();  // waits for all
   Callbacks(const Callbacks&) = delete;
 
   void notify(Stream& stream, bp_completion_fn function, void* argument);  // throws backplane::Error
   void wait(const Stream& stream);                                         // until those of the stream are over
+  void stop();                                                             // waits for all; no other comes
 
  private:
   struct Call {
@@ -43,9 +45,11 @@ class Callbacks {
   void run(Call& call);
   driver::Event take_event();
   void watch();
+  bool comes(driver::Event event) const;
 
   const Driver& driver_;
   const driver::Context context_;
+  const AbortFlag& aborted_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Watched> watched_;

@@ -28,10 +28,9 @@ void Clock::start() {
   Event origin = take_event();
   driver::Stream idle = nullptr;
   check(driver_.cuStreamCreateWithPriority(&idle, driver::kStreamNonBlocking, 0), "cuStreamCreateWithPriority");
-  driver::Result done = driver_.cuEventRecord(origin.get(), idle);
-  if (done == driver::kSuccess) done = driver_.cuEventSynchronize(origin.get());
-  (void)driver_.cuStreamDestroy_v2(idle);
-  check(done, "cuEventRecord");
+  const std::unique_ptr<CUstream_st, driver::Result (*)(driver::Stream)> ends(idle, driver_.cuStreamDestroy_v2);
+  check(driver_.cuEventRecord(origin.get(), idle), "cuEventRecord");
+  wait_until(aborted_, [&] { return is_ready(driver_.cuEventQuery(origin.get()), "cuEventQuery"); });
   origin_ = std::move(origin);
   origin_time_ = kFirst;
 }

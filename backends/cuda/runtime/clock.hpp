@@ -18,7 +18,7 @@ struct Stamp {
 
 class Clock {
  public:
-  explicit Clock(const Driver& driver) : driver_(driver) {}
+  Clock(const Driver& driver, const AbortFlag& aborted) : driver_(driver), aborted_(aborted) {}
   Clock(const Clock&) = delete;
 
   std::unique_ptr<Stamp> stamp(const Stream& stream);
@@ -31,6 +31,7 @@ class Clock {
   void start();
 
   const Driver& driver_;
+  const AbortFlag& aborted_;
   std::mutex mutex_;  // guards what follows
   Event origin_;
   int64_t origin_time_ = 0;

@@ -45,17 +45,29 @@ std::string message_of(const Checked& call, const DataError& error) {
 }  // namespace
 
 // Non-blocking: the legacy default stream, which other libraries of the process may use, does not order it.
-Stream::Stream(const Driver& driver, int priority) : driver_(driver) {
+Stream::Stream(const Driver& driver, const AbortFlag& aborted, int priority) : driver_(driver), aborted_(aborted) {
   check(driver_.cuStreamCreateWithPriority(&stream_, driver::kStreamNonBlocking, priority),
         "cuStreamCreateWithPriority");
 }
 
-// Of others' streams up to the last mark: the stream itself may be gone.
-void Stream::drain() {
-  if (is_ours_)
-    (void)driver_.cuStreamSynchronize(stream_);
-  else if (!marks_.empty())
-    (void)driver_.cuEventSynchronize(marks_.back().event.get());
+void Stream::synchronize() {
+  wait_until(aborted_, [this] { return is_ready(driver_.cuStreamQuery(stream_), "cuStreamQuery"); });
+}
+
+// Under the lock, since CUDA breaks a capture whose stream is asked. Of others' streams up to the last mark: the stream
+// itself may be gone.
+bool Stream::is_idle() {
+  std::lock_guard lock(mutex_);
+  if (captured_ || (!is_ours_ && marks_.empty())) return true;
+  return is_ours_ ? is_ready(driver_.cuStreamQuery(stream_), "cuStreamQuery")
+                  : is_ready(driver_.cuEventQuery(marks_.back().event.get()), "cuEventQuery");
+}
+
+void Stream::drain() noexcept {
+  try {
+    wait_until(aborted_, [this] { return is_idle(); });
+  } catch (const Error&) {
+  }
 }
 
 Stream::~Stream() {
@@ -108,8 +120,11 @@ Stream::Event Stream::event_of(uint64_t ticket) {
   ::backplane::detail::fail(BP_ERROR_INTERNAL, "cuda: ticket ", ticket, " was waited for before it was flushed");
 }
 
-bp_status Stream::wait(uint64_t ticket) {
-  if (const Event event = event_of(ticket)) check(driver_.cuEventSynchronize(event.get()), "cuEventSynchronize");
+bp_status Stream::wait_for(uint64_t ticket, uint64_t timeout, bool& done) {
+  const Event event = event_of(ticket);
+  const auto is_reached = [&] { return is_ready(driver_.cuEventQuery(event.get()), "cuEventQuery"); };
+  done = !event || wait_until(aborted_, is_reached, timeout);
+  if (!done) return BP_OK;
   std::lock_guard lock(mutex_);
   collect(ticket);
   return !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
@@ -173,15 +188,18 @@ std::optional<DeferredError> Stream::take_error() {
 
 // Relaxed: kernels that are captured load modules and take memory.
 void Stream::begin_capture() {
+  std::lock_guard lock(mutex_);
   check(driver_.cuStreamBeginCapture_v2(stream_, driver::kCaptureRelaxed), "cuStreamBeginCapture");
   has_captured_ = true;
   captured_ = std::make_unique<Captured>();
 }
 
 std::unique_ptr<Recording> Stream::end_capture() {
-  std::unique_ptr<Captured> captured = std::move(captured_);
   driver::Graph graph = nullptr;
+  std::unique_lock lock(mutex_);
+  std::unique_ptr<Captured> captured = std::move(captured_);
   check(driver_.cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+  lock.unlock();
   driver::Executable executable = nullptr;
   const driver::Result made = driver_.cuGraphInstantiateWithFlags(&executable, graph, 0);
   (void)driver_.cuGraphDestroy(graph);
@@ -191,9 +209,11 @@ std::unique_ptr<Recording> Stream::end_capture() {
 
 void Stream::give_capture_up() {
   driver::Graph graph = nullptr;
+  std::unique_lock lock(mutex_);
   (void)driver_.cuStreamEndCapture(stream_, &graph);
+  const std::unique_ptr<Captured> ended = std::move(captured_);
+  lock.unlock();
   if (graph) (void)driver_.cuGraphDestroy(graph);
-  captured_.reset();
 }
 
 // What a capture copies is read at each replay: it stays.

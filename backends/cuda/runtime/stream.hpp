@@ -1,8 +1,9 @@
 // One stream of a device: a CUDA stream, an event per flushed ticket, and what calls may find wrong with their data.
 //
 // CUDA starts work when it is recorded, so flush only marks the place with an event; events of completed tickets are
-// recycled. The recording functions are serialised by the host; completed, wait and take_error take a lock of their own
-// and may come from any thread. The device's context must be the calling thread's current one.
+// recycled. The recording functions are serialised by the host; completed, wait_for and take_error take a lock of their
+// own and may come from any thread. The device's context must be the calling thread's current one. What waits throws
+// backplane::Error once the device is given up.
 #pragma once
 
 #include <deque>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "backplane/plugin.hpp"
+#include "runtime/abort_flag.hpp"
 #include "runtime/arguments.hpp"
 #include "runtime/recording.hpp"
 
@@ -27,10 +29,11 @@ struct DeferredError {
 
 class Stream {
  public:
-  // Throws backplane::Error. Of CUDA's priorities the smaller goes first.
-  explicit Stream(const Driver& driver, int priority = 0);
+  // Throws backplane::Error. Of CUDA's priorities the smaller goes first. `aborted` is the device's.
+  explicit Stream(const Driver& driver, const AbortFlag& aborted, int priority = 0);
   // Over a stream of others, which stays theirs.
-  Stream(const Driver& driver, driver::Stream foreign) : driver_(driver), stream_(foreign), is_ours_(false) {}
+  Stream(const Driver& driver, const AbortFlag& aborted, driver::Stream foreign)
+      : driver_(driver), aborted_(aborted), stream_(foreign), is_ours_(false) {}
   ~Stream();  // waits for what is recorded
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -39,11 +42,13 @@ class Stream {
 
   void flush(uint64_t ticket);
   uint64_t completed();
-  // BP_ERROR_DATA: work up to `ticket` has found something wrong with its data; take_error has it.
-  bp_status wait(uint64_t ticket);
+  // For at most `timeout` nanoseconds. `done`: whether the ticket is complete. BP_ERROR_DATA: work up to `ticket` has
+  // found something wrong with its data; take_error has it.
+  bp_status wait_for(uint64_t ticket, uint64_t timeout, bool& done);
   void wait_behind(Stream& other, uint64_t ticket);
-  void drain();  // waits for what is recorded, and says nothing of what became of it
-  void synchronize() { check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
+  void drain() noexcept;  // waits for what is recorded, and says nothing of what became of it
+  void synchronize();     // waits for what is recorded
+  bool is_idle();         // has all of it ended? Any thread may ask
 
   // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket
   // completes, or as long as the recording.
@@ -84,11 +89,12 @@ class Stream {
   void add_slots();
 
   const Driver& driver_;
+  const AbortFlag& aborted_;
   driver::Stream stream_ = nullptr;
   const bool is_ours_ = true;
   bool has_captured_ = false;  // whose tickets stand for no work
-  std::unique_ptr<Captured> captured_;
-  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<Captured> captured_;  // changes under the lock, in the calls that record
+  std::mutex mutex_;                    // guards what follows
   std::deque<Mark> marks_;
   std::vector<Event> spare_;
   uint64_t completed_ = 0;

@@ -50,6 +50,8 @@ BackendExtensions extensions_of(const bp_backend_def& def) {
   if ((e.streams = BP_ASK(streams, handle)))
     need(e.streams->priorities && e.streams->create, "streams", "priorities, create");
   if ((e.time = BP_ASK(time, drop))) need(e.time->stamp && e.time->read && e.time->drop, "time", "stamp, read, drop");
+  if ((e.events = BP_ASK(events, release)))
+    need(e.events->wait && e.events->record && e.events->release, "events", "wait, record, release");
   if ((e.callbacks = BP_ASK(callbacks, notify))) need(e.callbacks->notify, "callbacks", "notify");
   if ((e.pinned = BP_ASK(pinned, copy_to_host)))
     need(e.pinned->allocate && e.pinned->deallocate && e.pinned->copy_from_host && e.pinned->copy_to_host, "pinned",

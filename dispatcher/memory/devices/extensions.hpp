@@ -9,6 +9,7 @@ namespace backplane::core {
 struct BackendExtensions {
   const bp_extension_streams* streams = nullptr;
   const bp_extension_time* time = nullptr;
+  const bp_extension_events* events = nullptr;
   const bp_extension_callbacks* callbacks = nullptr;
   const bp_extension_pinned* pinned = nullptr;
   const bp_extension_peer* peer = nullptr;
@@ -29,6 +30,7 @@ void each_extension(const BackendExtensions& e, F f) {
   f(BP_EXTENSION_CALLBACKS, e.callbacks != nullptr);
   f(BP_EXTENSION_CAPTURE, e.capture != nullptr);
   f(BP_EXTENSION_COMPILER, e.compiler != nullptr);
+  f(BP_EXTENSION_EVENTS, e.events != nullptr);
   f(BP_EXTENSION_MEMORY, e.memory != nullptr);
   f(BP_EXTENSION_PEER, e.peer != nullptr);
   f(BP_EXTENSION_PINNED, e.pinned != nullptr);

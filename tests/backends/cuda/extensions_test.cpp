@@ -39,14 +39,16 @@ class CudaExtensions : public DeviceTest {
     EXPECT_EQ(of_driver<int(driver::Context*)>("cuCtxPopCurrent_v2")(&popped), 0);
   }
   // A kernel that writes where nothing is.
-  void lose_device() {
-    static const char kText[] =
-        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n.reg .b64 %d<2>;\n"
-        "mov.u64 %d1, 8;\nst.global.u64 [%d1], %d1;\nret;\n}\n";
+  void lose_device() { launch("mov.u64 %d1, 8;\nst.global.u64 [%d1], %d1;\nret;\n"); }
+  // One that never ends.
+  void hang() { launch("$L:\nbra.uni $L;\n"); }
+  void launch(const std::string& body) {
+    const std::string text =
+        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n.reg .b64 %d<2>;\n" + body + "}\n";
     make_current();
     driver::Module module = nullptr;
     driver::Function function = nullptr;
-    ASSERT_EQ(of_driver<int(driver::Module*, const void*)>("cuModuleLoadData")(&module, kText), 0);
+    ASSERT_EQ(of_driver<int(driver::Module*, const void*)>("cuModuleLoadData")(&module, text.c_str()), 0);
     ASSERT_EQ(
         of_driver<int(driver::Function*, driver::Module, const char*)>("cuModuleGetFunction")(&function, module, "k"),
         0);
@@ -89,6 +91,43 @@ TEST_F(CudaExtensions, ACompletionRunsOnceAlsoOnADeviceThatIsLost) {
   EXPECT_EQ(runs, 2) << "stream_destroy came back before the function was over";
   reset();
   EXPECT_EQ(runs, 2);
+}
+
+TEST_F(CudaExtensions, AWaitForWorkThatNeverEndsEndsInTimeOrWithTheDevice) {
+  const auto& callbacks = extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS);
+  const auto& events = extension<bp_extension_events>(BP_EXTENSION_EVENTS);
+  Vector& x = new_vector(4, 1, stream, 1);
+  bp_stream* other = new_stream();
+  void* event = nullptr;
+  hang();
+  ASSERT_EQ(events.record(table.context, kOrdinal, stream, 2, &event), BP_OK) << last_error;
+  ASSERT_EQ(events.wait(table.context, kOrdinal, other, 1, event), BP_OK) << last_error;
+  std::atomic<int> runs{0};
+  ASSERT_EQ(callbacks.notify(table.context, kOrdinal, stream, 3, count, &runs), BP_OK) << last_error;
+  for (bp_stream* one : {stream, other}) {
+    ASSERT_EQ(flush(one, 3), BP_OK) << last_error;
+    int32_t done = -1;
+    ASSERT_EQ(table.wait_for(table.context, kOrdinal, one, 3, 1'000'000, &done), BP_OK) << last_error;
+    EXPECT_EQ(done, 0);
+  }
+  std::atomic<int> said[3] = {-1, -1, -1};
+  std::thread waits[3] = {std::thread([&] { said[0] = wait(stream, 3); }), std::thread([&] { said[1] = wait(other, 3); }),
+                          std::thread([&] {
+                            float out[4];
+                            said[2] = table.copy_to_host(table.context, kOrdinal, other, out, x.data, 0, sizeof out);
+                          })};
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (const auto& one : said) EXPECT_EQ(one, -1) << "its wait ended before the device was given up";
+  ASSERT_EQ(table.abort(table.context, kOrdinal), BP_OK) << last_error;
+  for (std::thread& one : waits) one.join();
+  for (const auto& one : said) EXPECT_EQ(one, BP_ERROR_DEVICE_LOST) << last_error;
+  EXPECT_EQ(flush(other, 4), BP_ERROR_DEVICE_LOST) << last_error;
+  EXPECT_EQ(table.deallocate(table.context, kOrdinal, x.data, 16), BP_ERROR_DEVICE_LOST) << last_error;
+  reset();
+  EXPECT_EQ(runs, 1) << "the completion behind the work that was given up";
+  Vector& y = new_vector(4, 1, stream, 1);
+  ASSERT_EQ(add(y, y, y, stream, 2), BP_OK) << last_error;
+  EXPECT_EQ(read(y, stream), std::vector<float>(4, 2));
 }
 
 TEST_F(CudaExtensions, AResetDeviceIsAsNewAndPinnedMemoryIsThereAsBefore) {

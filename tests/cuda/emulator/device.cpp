@@ -70,6 +70,7 @@ void Device::join(Stream& stream, std::shared_ptr<Joint> joint) {
 
 // All but the function that runs.
 void Device::clear(Stream& stream) {
+  stream.hung = false;
   while (stream.tasks.size() > size_t{stream.busy}) {
     waiting_on_host_ -= stream.tasks.back().on_host;
     stream.tasks.pop_back();
@@ -79,6 +80,7 @@ void Device::clear(Stream& stream) {
 void Device::drop(int device) {
   for (const auto& [handle, stream] : streams.living())
     if (stream->device == device) clear(*stream);
+  changed_.notify_all();
   run([this, device] {
     return std::none_of(streams.living().begin(), streams.living().end(),
                         [device](const auto& row) { return row.second->device == device && row.second->busy; });
@@ -94,7 +96,11 @@ bool Device::is_ready(Stream& stream) {
   };
   while (!stream.tasks.empty() && stream.tasks.front().waits_for && has_come(stream.tasks.front()))
     stream.tasks.pop_front();
-  return !stream.busy && !stream.tasks.empty() && !stream.tasks.front().waits_for;
+  return !stream.busy && !stream.hung && !stream.tasks.empty() && !stream.tasks.front().waits_for;
+}
+
+bool Device::is_hung() const {
+  return std::any_of(streams.living().begin(), streams.living().end(), [](const auto& row) { return row.second->hung; });
 }
 
 // One task of some stream whose turn it is. False: none can run.
@@ -117,7 +123,7 @@ bool Device::run_one() {
     changed_.notify_all();
     return true;
   }
-  const Work work = std::move(stream->tasks.front().work);
+  Work work = std::move(stream->tasks.front().work);
   stream->tasks.pop_front();
   Context& context = contexts[stream->device];
   Memory::instance().look_from(context.device, context.peers);
@@ -126,6 +132,9 @@ bool Device::run_one() {
   } catch (const Fault& fault) {
     std::fprintf(stderr, "emulated driver: %s\n", fault.what());
     context.lost = fault;
+  } catch (const NeverEnds&) {
+    stream->hung = true;
+    stream->tasks.push_front({std::move(work), nullptr, 0, false});
   }
   Memory::instance().look_from_everywhere();
   return true;
@@ -134,7 +143,7 @@ bool Device::run_one() {
 void Device::run(const std::function<bool()>& until) {
   while (!until()) {
     if (run_one()) continue;
-    if (busy_ == 0) return;
+    if (busy_ == 0 && !is_hung()) return;
     changed_.wait(mutex);
   }
 }

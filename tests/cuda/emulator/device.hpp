@@ -3,8 +3,9 @@
 //
 // Work waits on its stream until somebody waits or asks; then streams take turns in an order of the seed's, those of a
 // higher priority first, so that a program that forgot to make one stream wait for another reads what is not there yet.
-// A function of the host runs on a thread of the driver's, which also gets the work before it done. The one lock is
-// held by every entry point, and by nobody while a function of the host runs.
+// A function of the host runs on a thread of the driver's, which also gets the work before it done. A kernel that never
+// ends holds its stream, and all who wait for it, until the reset of its context. The one lock is held by every entry
+// point, and by nobody while a function of the host runs or while nothing can run.
 #pragma once
 
 #include <chrono>
@@ -56,6 +57,7 @@ struct Stream {
   };
   std::deque<Task> tasks;
   bool busy = false;  // with the function of the host in front
+  bool hung = false;  // the work in front never ends
   std::shared_ptr<Capture> capture;
 };
 
@@ -137,7 +139,7 @@ class Device {
     run([] { return false; });
   }
   void run_some();        // a few tasks: what a device does while a program asks
-  void drop(int device);  // all that waits on its streams
+  void drop(int device);  // all that waits on its streams, and what hangs there
   // The thread's current context.
   std::vector<Context*>& current();
 
@@ -145,6 +147,7 @@ class Device {
   Device();
   bool run_one();
   bool is_ready(Stream& stream);
+  bool is_hung() const;
   void clear(Stream& stream);
   [[noreturn]] void serve();
 

@@ -47,8 +47,11 @@ extern "C" {
 #define BP_EMULATOR_DECLARE(name, parameters) __attribute__((visibility("default"))) int name parameters;
 BP_CUDA_DRIVER(BP_EMULATOR_DECLARE)
 // What the templates of `backplane new`, and tests, ask for beside it.
+BP_EMULATOR_DECLARE(cuCtxSynchronize, ())
 BP_EMULATOR_DECLARE(cuStreamCreate, (driver::Stream * stream, unsigned flags))
 BP_EMULATOR_DECLARE(cuStreamGetPriority, (driver::Stream stream, int* priority))
+BP_EMULATOR_DECLARE(cuStreamSynchronize, (driver::Stream stream))
+BP_EMULATOR_DECLARE(cuEventSynchronize, (driver::Event event))
 #undef BP_EMULATOR_DECLARE
 }
 

@@ -24,6 +24,9 @@ struct Fault : std::runtime_error {
   int code;
 };
 
+// A launch that never ends: all lanes that are left of a warp stand at a branch to itself.
+struct NeverEnds {};
+
 enum class Type : uint8_t {
   kNone,
   kPred,

@@ -104,6 +104,13 @@ int cuStreamSynchronize(driver::Stream stream) {
   if (context->lost) return context->lost->code;
   return on->tasks.empty() ? 0 : refuse("cuStreamSynchronize", "the stream waits for what never comes", 702);
 }
+int cuStreamQuery(driver::Stream stream) {
+  BP_EMULATOR_ENTER_STREAM(cuStreamQuery, stream);
+  if (on->capture) return break_capture("cuStreamQuery", *on->capture, 900);
+  Device::instance().run_some();
+  if (context->lost) return context->lost->code;
+  return on->tasks.empty() ? 0 : driver::kNotReady;
+}
 int cuStreamWaitEvent(driver::Stream stream, driver::Event event, unsigned) {
   BP_EMULATOR_ENTER_STREAM(cuStreamWaitEvent, stream);
   auto& events = Device::instance().events;

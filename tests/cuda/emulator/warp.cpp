@@ -144,6 +144,7 @@ bool Warp::step(const Instruction& instruction, uint32_t& pc) {
     return true;
   }
   if (instruction.flow == Flow::kBranch && active == all) {
+    if (instruction.target == pc && instruction.guard < 0 && all == live_) throw NeverEnds();
     pc = instruction.target;
     return true;
   }

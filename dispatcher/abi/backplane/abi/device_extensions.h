@@ -37,6 +37,20 @@ typedef struct bp_extension_time {
   void(BP_CALL* drop)(void* context, int32_t ordinal, bp_time_stamp* stamp);
 } bp_extension_time;
 
+/* Events of the vendor's API, by which work of other libraries and work of the host wait for each other on the device.
+ * Their kind is documented by the backend: a CUevent, for instance. */
+#define BP_EXTENSION_EVENTS "events"
+typedef struct bp_extension_events {
+  bp_header header;
+  /* `ticket` and later work of `stream` start after `event`, which its owner has recorded, and may destroy when this
+   * returns. */
+  bp_status(BP_CALL* wait)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* event);
+  /* *event: an event that occurs when the work before `ticket` has ended. It stays valid until `release`, and also on a
+   * device that is lost. A reset ends it. */
+  bp_status(BP_CALL* record)(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void** event);
+  void(BP_CALL* release)(void* context, int32_t ordinal, void* event);
+} bp_extension_events;
+
 /* The host hears that a stream has come to a position. */
 #define BP_EXTENSION_CALLBACKS "callbacks"
 typedef void(BP_CALL* bp_completion_fn)(void* argument);
