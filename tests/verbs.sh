@@ -158,7 +158,7 @@ has_emulated_driver() {
 cuda_in_python() {
   has_emulated_driver || return 0
   local python_environment=("${python_environment[@]}" "LD_LIBRARY_PATH=$root/build/$preset/emulated_driver" BACKPLANE_CUDA_EXACT_MEMORY=1)
-  pytest_in cuda tests/python/test_cuda{,_attention,_convolution,_fusion,_linalg,_lines,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py \
+  pytest_in cuda tests/python/test_cuda{,_attention,_convolution,_fusion,_linalg,_lines,_loss,_products,_sorting}.py tests/python/test_streams.py tests/python/test_capture.py \
     --numprocesses "$jobs" --dist worksteal
 }
 

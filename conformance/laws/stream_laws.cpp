@@ -225,6 +225,30 @@ std::vector<Peer> peers_of(const Table& table, const bp_extension_peer& peer) {
   return found;
 }
 
+// ---- events of the vendor's
+
+void events_order_streams(const Table& table, const bp_extension_events& events) {
+  constexpr uint64_t kSize = 1 << 20;
+  LongWork work(table);
+  Block source(table, kSize), target(table, kSize);
+  Stream from(table), to(table);
+  for (unsigned round = 1; round < 4; ++round) {
+    const Bytes bytes = pattern(kSize, round);
+    work.put_on(from);
+    source.put(from, bytes);
+    void* event = nullptr;
+    table.call("events.record", events, &bp_extension_events::record, from.handle(), from.next(), &event);
+    BP_CHECK(event, DATA, "events.record: gave BP_OK and NULL; expected an event");
+    from.flush();
+    table.call("events.wait", events, &bp_extension_events::wait, to.handle(), to.next(), event);
+    events.release(table.def().context, table.device().ordinal, event);
+    target.copy_from(to, source, 0, 0, kSize);
+    expect_bytes(target.get(to, 0, kSize), bytes, "a copy behind an event of another stream");
+    to.wait();
+    from.wait();
+  }
+}
+
 void strangers_are_no_peers(const Table& table, const bp_extension_peer& peer) {
   int32_t yes = 0;
   const bp_status status = table.status(peer, &bp_extension_peer::agrees, "no_such_backend", int32_t{0}, &yes);
@@ -261,12 +285,14 @@ void peers_copy_in_order(const Table& table, const bp_extension_peer& peer, cons
 void add_stream_laws(const Table& table, Laws& laws) {
   const auto* streams = table.extension<bp_extension_streams>(BP_EXTENSION_STREAMS);
   const auto* time = table.extension<bp_extension_time>(BP_EXTENSION_TIME);
+  const auto* events = table.extension<bp_extension_events>(BP_EXTENSION_EVENTS);
   const auto* callbacks = table.extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS);
   const auto* peer = table.extension<bp_extension_peer>(BP_EXTENSION_PEER);
   add_law(laws, BP_EXTENSION_STREAMS, "priorities", streams, [&table](auto& e) { priorities_have_streams(table, e); });
   const bool foreign = streams && streams->import_handle && streams->handle;
   add_law(laws, BP_EXTENSION_STREAMS, "streams of others", foreign ? streams : nullptr,
           [&table](auto& e) { foreign_streams_are_in_order(table, e); });
+  add_law(laws, BP_EXTENSION_EVENTS, "order", events, [&table](auto& e) { events_order_streams(table, e); });
   add_law(laws, BP_EXTENSION_CALLBACKS, "order", callbacks, [&table](auto& e) { completions_come_between(table, e); });
   add_law(laws, BP_EXTENSION_CALLBACKS, "ticket", callbacks,
           [&table](auto& e) { tickets_of_completions_come_after(table, e); });

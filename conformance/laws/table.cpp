@@ -44,7 +44,8 @@ void Table::check(const char* step, bp_status found) const {
 
 const void* Table::extension_named(const char* name) const {
   static constexpr const char* kOfStreams[] = {BP_EXTENSION_STREAMS, BP_EXTENSION_TIME, BP_EXTENSION_CALLBACKS,
-                                               BP_EXTENSION_PINNED,  BP_EXTENSION_PEER, BP_EXTENSION_CAPTURE};
+                                               BP_EXTENSION_PINNED,  BP_EXTENSION_PEER, BP_EXTENSION_CAPTURE,
+                                               BP_EXTENSION_EVENTS};
   if (!BP_HAS(&def_, bp_backend_def, extension) || !def_.extension) return nullptr;
   if (synchronous())
     for (const char* one : kOfStreams)

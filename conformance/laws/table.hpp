@@ -152,7 +152,7 @@ void add_law(Laws& laws, const char* extension, const char* check, const Struct*
 }
 // Tries each whose row the options choose; a law that throws has failed.
 void run_laws(Laws laws, const Options& options, const Progress& progress, std::vector<Outcome>& outcomes);
-void add_stream_laws(const Table& table, Laws& laws);  // streams, time, callbacks, peer
+void add_stream_laws(const Table& table, Laws& laws);  // streams, events, time, callbacks, peer
 void add_memory_laws(const Table& table, Laws& laws);  // pinned, memory
 void add_compiler_laws(const Table& table, bp_dtype_mask computes, Laws& laws);
 void add_recording_laws(const Table& table, Laws& laws);  // features, capture, profiler; reset, the last of all

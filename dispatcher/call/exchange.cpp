@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "memory/devices/device.hpp"
-#include "memory/devices/held_work.hpp"
 #include "memory/devices/stream.hpp"
 #include "memory/foreign_memory.hpp"
+#include "memory/foreign_storage.hpp"
 #include "memory/process/epoch.hpp"
 #include "memory/storage.hpp"
 #include "memory/tensors/overlap.hpp"
@@ -60,44 +60,6 @@ Device& device_of_dlpack(const DLTensor& t) {
                t.device.device_id, "; load its plugin first, or copy the tensor to host memory");
 }
 
-// Memory of a producer, on a device with streams: given back once the work that uses it has ended.
-struct Borrowed {
-  void* owner;
-  void (*release_owner)(void*);
-  bp_storage* storage;
-};
-
-void give_back_after_work(void* external) {
-  const std::unique_ptr<Borrowed> borrowed(static_cast<Borrowed*>(external));
-  Device& device = *borrowed->storage->device;
-  const std::shared_ptr<const void> owner(
-      borrowed->owner, [release = borrowed->release_owner](const void* held) { release(const_cast<void*>(held)); });
-  std::vector<StorageUse> uses;
-  {
-    std::lock_guard lock(device.lock);
-    borrowed->storage->uses.each([&](const StorageUse& use) {
-      flush(*use.stream);
-      refresh_completed(*use.stream);
-      uses.push_back(use);
-    });
-  }
-  hold_until_done(device, std::move(uses), owner);
-}
-
-// `stream`: the producer has put its work before this stream's next; other streams come behind that.
-bp_storage* borrow(Device& device, const ForeignMemory& memory, void* owner, void (*release_owner)(void*)) {
-  if (device.synchronous()) return wrap_storage(device, memory.begin, memory.size, owner, release_owner);
-  auto borrowed = std::make_unique<Borrowed>(Borrowed{owner, release_owner, nullptr});
-  bp_storage* storage = wrap_storage(device, memory.begin, memory.size, borrowed.get(), give_back_after_work);
-  borrowed.release()->storage = storage;
-  Stream& stream = current_stream(device);
-  if (stream.capture) return storage;
-  std::lock_guard lock(device.lock);
-  issue(stream, "from_dlpack", nullptr, 0, &storage, 1);
-  flush(stream);
-  return storage;
-}
-
 // The tensor over foreign memory; `owner` is released with `release_owner` when its storage dies.
 Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool read_only) {
   bp_dtype dtype = dtype_from_dlpack(t.dtype);
@@ -120,7 +82,7 @@ Tensor import(const DLTensor& t, void* owner, void (*release_owner)(void*), bool
     release_owner(owner);
     return Tensor::adopt(new_tensor(device, dtype, t.ndim, t.shape));
   }
-  bp_storage* storage = borrow(device, memory, owner, release_owner);
+  bp_storage* storage = foreign_storage(device, memory.begin, memory.size, owner, release_owner, "from_dlpack");
   storage->read_only = read_only;
   return Tensor::adopt(
       new_tensor_over(storage, dtype, t.ndim, t.shape, strides.empty() ? nullptr : t.strides, memory.byte_offset));

@@ -1,7 +1,8 @@
-// The memory of a copied op record: blocks that grow by need and are freed together. Only op_record.cpp and its
-// verifier write here; one thread at a time.
+// The memory of a copied op record: blocks, small at first since most records need little, that are freed together.
+// Only op_record.cpp and its verifier write here; one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -17,12 +18,13 @@ struct OpRecord::Arena {
   size_t left = 0;
 
   void* take(size_t size) {
-    constexpr size_t kAlign = alignof(std::max_align_t);
-    constexpr size_t kBlock = 2048;
+    constexpr size_t kAlign = alignof(std::max_align_t), kUnit = sizeof(std::max_align_t);
     size = (size + kAlign - 1) / kAlign * kAlign;
     if (size > left) {
-      left = size > kBlock ? size : kBlock;
-      blocks.push_back(std::make_unique<std::max_align_t[]>(left / kAlign));
+      const size_t block = size_t{256} << std::min<size_t>(blocks.size(), 3);
+      const size_t units = (std::max(size, block) + kUnit - 1) / kUnit;
+      left = units * kUnit;
+      blocks.push_back(std::make_unique<std::max_align_t[]>(units));
       next = reinterpret_cast<char*>(blocks.back().get());
     }
     void* memory = next;

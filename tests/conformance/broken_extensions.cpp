@@ -148,6 +148,10 @@ bp_status agrees_with_all(void*, int32_t, const char*, int32_t, int32_t* yes) {
 }
 bp_status no_peer_wait(void*, int32_t, bp_stream*, const char*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
 
+// ---- events
+
+bp_status no_event_wait(void*, int32_t, bp_stream*, uint64_t, void*) { return BP_OK; }
+
 // ---- memory
 
 bp_status any_alignment(void* context, int32_t ordinal, const char* kind, uint64_t size, uint64_t, void** data) {
@@ -352,6 +356,7 @@ const std::map<std::string, Fault> kFaults = {
     {"pinned_offset", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_from_host, pinned_to_start)},
     {"pinned_order", but(BP_EXTENSION_PINNED, &bp_extension_pinned::copy_to_host, pinned_at_once)},
     {"peer_agrees", but(BP_EXTENSION_PEER, &bp_extension_peer::agrees, agrees_with_all)},
+    {"event_wait", but(BP_EXTENSION_EVENTS, &bp_extension_events::wait, no_event_wait)},
     {"peer_wait", but(BP_EXTENSION_PEER, &bp_extension_peer::stream_wait, no_peer_wait)},
     {"kind_alignment", but(BP_EXTENSION_MEMORY, &bp_extension_memory::allocate, any_alignment)},
     {"kind_leak", but(BP_EXTENSION_MEMORY, &bp_extension_memory::deallocate, keeps_kind)},

@@ -106,7 +106,7 @@ def test_it_is_listed(cuda):
 
 
 def test_it_offers_the_extensions_of_devices(cuda):
-    for name in ("callbacks", "capture", "features", "memory", "peer", "pinned", "reset", "streams", "time"):
+    for name in ("callbacks", "capture", "events", "features", "memory", "peer", "pinned", "reset", "streams", "time"):
         assert name == "features" or cuda.has(name), name
     assert cuda.has("f16") and cuda.has("bf16") and cuda.has("f64") and cuda.has("subgroups") and not cuda.has("no such thing")
     assert cuda.features == sorted(cuda.features) and all(map(cuda.has, cuda.features))

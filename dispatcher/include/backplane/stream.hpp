@@ -43,6 +43,11 @@ class BACKPLANE_API Stream {
   void wait(const Event& event) const;  // later work comes after the event
   void wait(const Stream& other) const;
   Event record() const;
+  // Later work comes after `event` of the vendor's API, which its owner has recorded and may destroy afterwards.
+  void wait_native(void* event) const;
+  // An event of the vendor's API behind the work that is on the stream now, for other libraries. It stays valid for as
+  // long as the pointer is held, or until the device is reset.
+  std::shared_ptr<void> record_native() const;
   // Runs `then` on any thread when the work that is on the stream now has ended or failed. `then` must not throw and
   // must not call an op. If the backend does not report completion, `then` runs in a later wait.
   void on_complete(std::function<void()> then) const;

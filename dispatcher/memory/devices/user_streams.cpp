@@ -109,6 +109,14 @@ core::Stream* import_stream(Device& device, void* handle) {
   return &core::new_stream_over(device, handle);
 }
 
+const bp_extension_events& events_of(const core::StreamHold& hold, const char* function) {
+  const bp_extension_events* events = hold.stream ? hold.device.backend->extensions.events : nullptr;
+  BP_CHECK(events, NOT_IMPLEMENTED, function, ": device ", name_of(hold.device),
+           " shares no events (its backend has no extension \"events\"). Fix: synchronize the stream");
+  BP_CHECK(!hold.stream->capture, VALUE, function, ": the stream is being captured. Fix: call it around the replay");
+  return *events;
+}
+
 const std::shared_ptr<core::StreamHold>& checked(const std::shared_ptr<core::StreamHold>& hold) {
   BP_CHECK(hold, VALUE, "a stream that was default-made belongs to no device. Fix: Stream(device)");
   hold->check();
@@ -195,6 +203,39 @@ Event Stream::record() const {
   Event event;
   event.record(*this);
   return event;
+}
+
+void Stream::wait_native(void* event) const {
+  const bp_extension_events& events = events_of(*checked(hold_), "Stream.wait_native");
+  BP_CHECK(event, VALUE, "Stream.wait_native: found a null event, expected the vendor's");
+  Device& device = hold_->device;
+  core::Stream& stream = *hold_->stream;
+  std::lock_guard lock(device.lock);
+  await_turn(stream);
+  const uint64_t ticket = issue(stream, "wait for an event", nullptr, 0, nullptr, 0);
+  CallGuard guard;
+  if (bp_status status = events.wait(device.backend->def.context, device.ordinal, stream.handle, ticket, event))
+    throw_device_error(device, status, "wait for an event");
+}
+
+std::shared_ptr<void> Stream::record_native() const {
+  const bp_extension_events& events = events_of(*checked(hold_), "Stream.record_native");
+  Device& device = hold_->device;
+  core::Stream& stream = *hold_->stream;
+  std::lock_guard lock(device.lock);
+  await_turn(stream);
+  const uint64_t ticket = issue(stream, "event", nullptr, 0, nullptr, 0);
+  void* event = nullptr;
+  CallGuard guard;
+  if (bp_status status = events.record(device.backend->def.context, device.ordinal, stream.handle, ticket, &event))
+    throw_device_error(device, status, "record of an event");
+  std::shared_ptr<void> held(event, [hold = hold_, release = events.release](void* made) {
+    if (hold->stream->retired) return;  // the reset has ended it
+    CallGuard inside;
+    release(hold->device.backend->def.context, hold->device.ordinal, made);
+  });
+  flush(stream);
+  return held;
 }
 
 void Stream::on_complete(std::function<void()> then) const {

@@ -1,5 +1,5 @@
 // Tensors over the storage of another tensor.
-#include "backplane/storage_view.hpp"
+#include "memory/tensors/storage_view.hpp"
 
 #include "memory/tensors/tensor_impl.hpp"
 #include "record/dtype_rules.hpp"
@@ -16,11 +16,11 @@ bp_storage* storage_of(const Tensor& tensor, const char* function) {
 }
 
 // One past the last byte that an element takes; 0 without elements.
-uint64_t end_of(Shape shape, Shape strides, uint64_t item, uint64_t byte_offset) {
+uint64_t end_of(const char* function, Shape shape, Shape strides, uint64_t item, uint64_t byte_offset) {
   uint64_t last = 0;
   bool overflow = false;
   for (size_t i = 0; i < shape.size(); ++i) {
-    BP_CHECK(shape[i] >= 0 && strides[i] >= 0, VALUE, "view_storage: found size ", shape[i], " and stride ", strides[i],
+    BP_CHECK(shape[i] >= 0 && strides[i] >= 0, VALUE, function, ": found size ", shape[i], " and stride ", strides[i],
              " of axis ", i, ", expected none below 0");
     if (shape[i] == 0) return 0;
     uint64_t reach = 0;
@@ -34,20 +34,23 @@ uint64_t end_of(Shape shape, Shape strides, uint64_t item, uint64_t byte_offset)
 
 }  // namespace
 
+void core::check_view(const char* function, bp_dtype dtype, Shape shape, Shape strides, uint64_t byte_offset,
+                      uint64_t bytes) {
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, function, ": argument dtype: there is no dtype ", dtype);
+  BP_CHECK(shape.size() <= kMaxRank && strides.size() == shape.size(), SHAPE, function, ": found ", shape.size(),
+           " sizes and ", strides.size(), " strides, expected as many of each and at most ", kMaxRank);
+  const auto item = static_cast<uint64_t>(kItemSize[dtype]);
+  BP_CHECK(byte_offset % item == 0, VALUE, function, ": argument byte_offset: found ", byte_offset,
+           ", expected a multiple of the item size ", item);
+  const uint64_t end = end_of(function, shape, strides, item, byte_offset);
+  BP_CHECK(end <= bytes, VALUE, function, ": the last element ends at byte ", end, " of a storage of ", bytes, " bytes");
+}
+
 uint64_t storage_bytes(const Tensor& tensor) { return storage_of(tensor, "storage_bytes")->size; }
 
 Tensor view_storage(const Tensor& base, bp_dtype dtype, Shape shape, Shape strides, uint64_t byte_offset) {
   bp_storage* storage = storage_of(base, "view_storage");
-  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, "view_storage: argument dtype: there is no dtype ", dtype);
-  BP_CHECK(shape.size() <= core::kMaxRank && strides.size() == shape.size(), SHAPE, "view_storage: found ",
-           shape.size(), " sizes and ", strides.size(), " strides, expected as many of each and at most ",
-           core::kMaxRank);
-  const auto item = static_cast<uint64_t>(core::kItemSize[dtype]);
-  BP_CHECK(byte_offset % item == 0, VALUE, "view_storage: argument byte_offset: found ", byte_offset,
-           ", expected a multiple of the item size ", item);
-  const uint64_t end = end_of(shape, strides, item, byte_offset);
-  BP_CHECK(end <= storage->size, VALUE, "view_storage: the last element ends at byte ", end, " of a storage of ",
-           storage->size, " bytes");
+  core::check_view("view_storage", dtype, shape, strides, byte_offset, storage->size);
   core::retain(storage);
   return Tensor::adopt(core::new_tensor_over(storage, dtype, static_cast<int32_t>(shape.size()), shape.data(),
                                              strides.data(), byte_offset));

@@ -1,5 +1,6 @@
 // What the simulated devices offer beyond the device table: a group of functions per extension of the contract.
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +38,45 @@ void handle(Backend&, int32_t, bp_stream* stream, void** out) { *out = stream; }
 
 const bp_extension_streams kStreams{BP_HEADER(bp_extension_streams), backend_slot<priorities>, backend_slot<create>,
                                     backend_slot<import_handle>, backend_slot<handle>};
+
+// ---- events: for others of the process, as a vendor's API gives them
+
+class Event {
+ public:
+  void occur() {
+    {
+      std::lock_guard lock(mutex_);
+      occurred_ = true;
+    }
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return occurred_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool occurred_ = false;  // guarded by mutex_
+};
+using SharedEvent = std::shared_ptr<Event>;
+
+void wait_for_event(Backend&, int32_t, bp_stream* stream, uint64_t ticket, void* event) {
+  queue(stream).record_wait(ticket, [held = *static_cast<SharedEvent*>(event)] { held->wait(); });
+}
+
+// It occurs also where the work before it was dropped.
+void record_event(Backend&, int32_t, bp_stream* stream, uint64_t ticket, void** event) {
+  auto made = std::make_unique<SharedEvent>(std::make_shared<Event>());
+  queue(stream).record_always(ticket, [held = *made] { held->occur(); });
+  *event = made.release();
+}
+
+void BP_CALL release_event(void*, int32_t, void* event) { delete static_cast<SharedEvent*>(event); }
+
+const bp_extension_events kEvents{BP_HEADER(bp_extension_events), backend_slot<wait_for_event>,
+                                  backend_slot<record_event>, release_event};
 
 // ---- time: the processor's clock, read by the queue's thread
 

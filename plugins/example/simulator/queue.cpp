@@ -114,6 +114,11 @@ void Queue::record_wait(Queue& other, uint64_t ticket) {
       0, [source = other.shared_from_this(), ticket] { source->wait_completed(ticket); }, Kind::kWait);
 }
 
+void Queue::record_wait(uint64_t ticket, Work until) {
+  lost_.check();
+  add(ticket, std::move(until), Kind::kWait);
+}
+
 void Queue::run_and_wait(Work work) {
   {
     std::lock_guard lock(mutex_);

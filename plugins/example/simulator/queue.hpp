@@ -73,6 +73,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   void record(uint64_t ticket, Work work);
   void record_always(uint64_t ticket, Work work);   // runs also where the device is lost
   void record_wait(Queue& other, uint64_t ticket);  // later items start after `ticket` of `other`
+  void record_wait(uint64_t ticket, Work until);    // and these when `until` returns
   void run_and_wait(Work work);                     // in order, after all that is recorded
   void flush(uint64_t ticket);                      // nothing more will be recorded for `ticket` or lower
 

@@ -77,6 +77,7 @@ FAULTS = {
     "pinned_offset": ("(device)", "(device) pinned", "copies", "pinned.copy_from_host to an offset"),
     "pinned_order": ("(device)", "(device) pinned", "copies", "pinned.copy_to_host from an offset, behind other work"),
     "peer_agrees": ("(device)", "(device) peer", "strangers", "no_such_backend"),
+    "event_wait": ("(device)", "(device) events", "order", "behind an event of another stream"),
     "peer_wait": ("(device)", "(device) peer", "copies", "behind peer.stream_wait"),
     "kind_alignment": ("(device)", "(device) memory", "kinds", "expected a multiple of"),
     "kind_leak": ("(device)", "(device) memory", "deallocate", "bytes are in use after|there are [0-9]+ bytes"),
