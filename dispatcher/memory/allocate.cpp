@@ -105,8 +105,8 @@ bp_status try_allocate(Device& device, uint64_t size, bool at_least, StorageUses
   const std::string cause = take_error();
   detail::fail(BP_ERROR_MEMORY, "device ", name_of(device), ": found no memory for ", bytes_text(size),
                usage_text(device),
-               ", and what was kept for reuse has been given back. Free tensors, work in smaller pieces, or raise the "
-               "limit with set_memory_limit",
+               ", and what was kept for reuse has been given back. Fix: free tensors, or work in smaller pieces",
+               has_memory_limit(device) ? ", or raise the limit with set_memory_limit" : "",
                cause.empty() ? "" : " (" + cause + ")");
 }
 

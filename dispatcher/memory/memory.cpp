@@ -87,8 +87,16 @@ std::string bytes_text(uint64_t bytes) {
   return text + " (" + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + kUnits[unit - 1] + ")";
 }
 
+static bool counts_memory(const Device& device) {
+  return !device.synchronous() || has_slot(device, BP_SLOT(memory_stats));
+}
+
+bool has_memory_limit(Device& device) {
+  return counts_memory(device) && stats_of(device).limit != BP_NO_MEMORY_LIMIT;
+}
+
 std::string usage_text(Device& device) {
-  if (device.synchronous() && !has_slot(device, BP_SLOT(memory_stats))) return "";
+  if (!counts_memory(device)) return "";
   const bp_memory_stats stats = stats_of(device);
   const std::string limit =
       stats.limit == BP_NO_MEMORY_LIMIT ? "no limit is set" : "the limit is " + bytes_text(stats.limit);

@@ -13,5 +13,6 @@ bool empty_caches(Device& device);
 std::string bytes_text(uint64_t bytes);
 // For errors: "; 3 bytes are in use, no limit is set", or "" of a device that does not count.
 std::string usage_text(Device& device);
+bool has_memory_limit(Device& device);
 
 }  // namespace backplane::core

@@ -82,6 +82,9 @@ def test_beyond_the_limit_is_a_memory_error_and_nothing_else_happens():
     with pytest.raises(bp.OutOfMemoryError):
         block(64)
     bp.set_memory_limit(None)
+    with pytest.raises(MemoryError, match="free tensors, or work in smaller pieces") as refused:
+        block(1 << 30)
+    assert "set_memory_limit" not in str(refused.value), "there is no limit to raise"
     assert block(64).size == 16 * MIB
 
 
