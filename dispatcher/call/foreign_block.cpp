@@ -29,8 +29,8 @@ void check_block(const ForeignBlock& block, const Device& device, bp_dtype dtype
   BP_CHECK(block.data, VALUE, "wrap_block: the block's data is null; expected what device ", name_of(device),
            " gives for its own blocks");
   const uint64_t granule = std::max<uint64_t>(device.properties.copy_granule, 1);
-  BP_CHECK(block.bytes % granule == 0, VALUE, "wrap_block: found a block of ", block.bytes, " bytes, expected a multiple of ",
-           granule, ", which device ", name_of(device), " copies at once");
+  BP_CHECK(block.bytes % granule == 0, VALUE, "wrap_block: found a block of ", block.bytes,
+           " bytes, expected a multiple of ", granule, ", which device ", name_of(device), " copies at once");
   if (!(device.flags & BP_BACKEND_ADDRESSABLE)) return;
   const auto alignment = std::min<uint64_t>(static_cast<uint64_t>(kItemSize[dtype]), 8);
   BP_CHECK((reinterpret_cast<uintptr_t>(block.data) + byte_offset) % alignment == 0, VALUE,
@@ -43,8 +43,8 @@ Tensor over(const ForeignBlock& block, bp_dtype dtype, Shape shape, Shape stride
   check_view(op, dtype, shape, strides, byte_offset, block.bytes);
   bp_storage* owned = foreign_storage(device, block.data, block.bytes, block.owner, block.release, op);
   owned->read_only = block.read_only;
-  return Tensor::adopt(new_tensor_over(owned, dtype, static_cast<int32_t>(shape.size()), shape.data(), strides.data(),
-                                       byte_offset));
+  return Tensor::adopt(
+      new_tensor_over(owned, dtype, static_cast<int32_t>(shape.size()), shape.data(), strides.data(), byte_offset));
 }
 
 Device& usable_device(bp_device id) {
@@ -57,7 +57,8 @@ Device& usable_device(bp_device id) {
 
 Tensor wrap_block(const ForeignBlock& block, bp_dtype dtype, Shape shape, Shape strides, uint64_t byte_offset,
                   bp_device id) {
-  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, "wrap_block: argument dtype: there is no dtype ", dtype);
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, "wrap_block: argument dtype: found the number ", dtype,
+           ", which no dtype has");
   CallGuard guard;
   Device& device = usable_device(id);
   check_block(block, device, dtype, byte_offset);

@@ -91,9 +91,7 @@ static bool counts_memory(const Device& device) {
   return !device.synchronous() || has_slot(device, BP_SLOT(memory_stats));
 }
 
-bool has_memory_limit(Device& device) {
-  return counts_memory(device) && stats_of(device).limit != BP_NO_MEMORY_LIMIT;
-}
+bool has_memory_limit(Device& device) { return counts_memory(device) && stats_of(device).limit != BP_NO_MEMORY_LIMIT; }
 
 std::string usage_text(Device& device) {
   if (!counts_memory(device)) return "";

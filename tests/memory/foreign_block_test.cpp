@@ -81,10 +81,11 @@ TEST(CallInto, ResultsLieInTheBlocksOfTheAllocator) {
   std::vector<uint64_t> asked;
   const Tensor x = lazy({1, 2, 3});
   const bp_value args[] = {value(x)};
-  std::vector<Tensor> results = call_into(find_op("bp::negative"), args, 1, lazy_backend(), [&](uint64_t bytes, bp_device) {
-    asked.push_back(bytes);
-    return memory.block();
-  });
+  std::vector<Tensor> results =
+      call_into(find_op("bp::negative"), args, 1, lazy_backend(), [&](uint64_t bytes, bp_device) {
+        asked.push_back(bytes);
+        return memory.block();
+      });
   EXPECT_EQ(asked, std::vector<uint64_t>{24});
   EXPECT_EQ(values(results[0]), (std::vector<double>{2, 4, 6}));
   EXPECT_EQ(memory.elements, (std::vector<double>{2, 4, 6}));
@@ -98,7 +99,8 @@ TEST(CallInto, ABlockThatDoesNotFitIsGivenBack) {
   const Tensor x = lazy({1, 2, 3});
   const bp_value args[] = {value(x)};
   const auto call = [&](const char* op) {
-    return said([&] { call_into(find_op(op), args, 1, lazy_backend(), [&](uint64_t, bp_device) { return memory.block(); }); });
+    return said(
+        [&] { call_into(find_op(op), args, 1, lazy_backend(), [&](uint64_t, bp_device) { return memory.block(); }); });
   };
   EXPECT_NE(call("bp::negative").find("at least 24"), std::string::npos);
   EXPECT_EQ(memory.released, 1);

@@ -1,5 +1,5 @@
-// A backend whose work runs only when somebody waits: streams, tickets, deferred errors, the vendor's streams and events.
-// Its memory is the host's, which the core does not know.
+// A backend whose work runs only when somebody waits: streams, tickets, deferred errors, the vendor's streams and
+// events. Its memory is the host's, which the core does not know.
 #pragma once
 
 #include <gtest/gtest.h>

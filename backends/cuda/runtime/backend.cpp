@@ -55,8 +55,8 @@ void Device::close() {
   (void)driver_.cuCtxPopCurrent_v2(&popped);
 }
 
-// Of a device that was given up. Nothing is ended one by one, since CUDA would wait for work that may never end, and may
-// yet use what belongs to it: all ends with the context, and the objects stay.
+// Of a device that was given up. Nothing is ended one by one, since CUDA would wait for work that may never end, and
+// may yet use what belongs to it: all ends with the context, and the objects stay.
 void Device::abandon() {
   struct Remains {
     std::map<const Stream*, std::unique_ptr<Stream>> streams;
@@ -80,9 +80,8 @@ void Device::abandon() {
 // On a thread of its own, since CUDA may wait for the work that the device was given up for.
 void Device::reset_context() {
   if (!resetting_.valid()) {
-    std::packaged_task<driver::Result()> reset([&driver = driver_, device = handle_] {
-      return driver.cuDevicePrimaryCtxReset_v2(device);
-    });
+    std::packaged_task<driver::Result()> reset(
+        [&driver = driver_, device = handle_] { return driver.cuDevicePrimaryCtxReset_v2(device); });
     resetting_ = reset.get_future().share();
     std::thread(std::move(reset)).detach();
   }

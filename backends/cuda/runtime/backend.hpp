@@ -160,8 +160,8 @@ class Backend {
   PinnedMemory pinned_;                         // has a lock of its own
 };
 
-// The calling thread's current context while one function runs: that of the caller's other libraries comes back. Throws
-// backplane::Error of a device that is lost or given up.
+// Makes the device's context the calling thread's current one. The destructor restores the context of the caller's
+// other libraries. Throws backplane::Error if the device is lost or given up.
 class DeviceScope {
  public:
   explicit DeviceScope(const Device& device) : driver_(the_driver()) {

@@ -1,8 +1,8 @@
 // Functions of the host at positions of a device's streams.
 //
-// CUDA calls them itself, but drops them once the context is lost. So a thread waits behind each one, and calls what
-// was dropped, or what stands behind work that was given up: each is called once, whatever becomes of the work. The
-// device's context must be the calling thread's current one in `notify`; any thread may call.
+// CUDA calls them itself, but drops them once the context is lost. So a thread waits behind each one. It calls the
+// functions that were dropped, and those behind work that was given up: each is called once. The device's context must
+// be the calling thread's current one in `notify`; any thread may call.
 #pragma once
 
 #include <atomic>

@@ -92,7 +92,7 @@ class Stream {
   const AbortFlag& aborted_;
   driver::Stream stream_ = nullptr;
   const bool is_ours_ = true;
-  bool has_captured_ = false;  // whose tickets stand for no work
+  bool has_captured_ = false;           // whose tickets stand for no work
   std::unique_ptr<Captured> captured_;  // changes under the lock, in the calls that record
   std::mutex mutex_;                    // guards what follows
   std::deque<Mark> marks_;

@@ -30,12 +30,12 @@ struct ForeignBlock {
 BACKPLANE_API Tensor wrap_block(const ForeignBlock& block, bp_dtype dtype, Shape shape, Shape strides,
                                 uint64_t byte_offset, bp_device device);
 
-// Memory of at least `bytes` bytes on `device`, for a result. What it holds is never read.
+// Memory of at least `bytes` bytes on `device`, for a result. Its contents are never read.
 using ResultAllocator = std::function<ForeignBlock(uint64_t bytes, bp_device device)>;
 
-// As call_packed, with results in blocks of `allocate`, which is called for each result in order before the op runs; not
-// for one without elements. Arguments are on `device`. Throws Error(BP_ERROR_NOT_IMPLEMENTED) for an op whose results
-// share memory with its arguments, or have shapes that depend on values.
+// As call_packed, with results in blocks of `allocate`, which is called for each result in order before the op runs;
+// not for one without elements. Arguments are on `device`. Throws Error(BP_ERROR_NOT_IMPLEMENTED) for an op whose
+// results share memory with its arguments, or have shapes that depend on values.
 BACKPLANE_API std::vector<Tensor> call_into(OpHandle op, const bp_value* args, int32_t n_args, bp_device device,
                                             const ResultAllocator& allocate);
 

@@ -43,7 +43,8 @@ void core::check_view(const char* function, bp_dtype dtype, Shape shape, Shape s
   BP_CHECK(byte_offset % item == 0, VALUE, function, ": argument byte_offset: found ", byte_offset,
            ", expected a multiple of the item size ", item);
   const uint64_t end = end_of(function, shape, strides, item, byte_offset);
-  BP_CHECK(end <= bytes, VALUE, function, ": the last element ends at byte ", end, " of a storage of ", bytes, " bytes");
+  BP_CHECK(end <= bytes, VALUE, function, ": the last element ends at byte ", end, " of a storage of ", bytes,
+           " bytes");
 }
 
 uint64_t storage_bytes(const Tensor& tensor) { return storage_of(tensor, "storage_bytes")->size; }

@@ -111,8 +111,8 @@ TEST_F(CudaExtensions, AWaitForWorkThatNeverEndsEndsInTimeOrWithTheDevice) {
     EXPECT_EQ(done, 0);
   }
   std::atomic<int> said[3] = {-1, -1, -1};
-  std::thread waits[3] = {std::thread([&] { said[0] = wait(stream, 3); }), std::thread([&] { said[1] = wait(other, 3); }),
-                          std::thread([&] {
+  std::thread waits[3] = {std::thread([&] { said[0] = wait(stream, 3); }),
+                          std::thread([&] { said[1] = wait(other, 3); }), std::thread([&] {
                             float out[4];
                             said[2] = table.copy_to_host(table.context, kOrdinal, other, out, x.data, 0, sizeof out);
                           })};

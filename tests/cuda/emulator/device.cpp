@@ -100,7 +100,8 @@ bool Device::is_ready(Stream& stream) {
 }
 
 bool Device::is_hung() const {
-  return std::any_of(streams.living().begin(), streams.living().end(), [](const auto& row) { return row.second->hung; });
+  return std::any_of(streams.living().begin(), streams.living().end(),
+                     [](const auto& row) { return row.second->hung; });
 }
 
 // One task of some stream whose turn it is. False: none can run.

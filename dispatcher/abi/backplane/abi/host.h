@@ -60,9 +60,9 @@ typedef struct bp_loop {
  *   empty:      ABSENT, flags 0: the callee stores a value that owns one reference.
  * A kernel of an op sees `given` for a result whose shape the core infers, also where the caller does not want it: the
  * host then lends memory and drops it after the call. Dynamic results, and all results of a row with
- * BP_KERNEL_OWN_RESULTS, arrive `empty` or `not wanted`. Decompositions, fallbacks and transforms handle all three. `n_args` of a backend's kernel counts the
- * arguments that the op has in the row's revision. It returns when its work is recorded on the frame's stream. On
- * failure the host releases what `empty` slots hold. */
+ * BP_KERNEL_OWN_RESULTS, arrive `empty` or `not wanted`. Decompositions, fallbacks and transforms handle all three.
+ * `n_args` of a backend's kernel counts the arguments that the op has in the row's revision. It returns when its work
+ * is recorded on the frame's stream. On failure the host releases what `empty` slots hold. */
 typedef bp_status(BP_CALL* bp_kernel_fn)(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
                                          int32_t n_outs);
 

@@ -10,8 +10,7 @@ namespace backplane::plugin {
 // Calls `done()` until it is true or `timeout` nanoseconds have passed; returns its last result. Calls it at least
 // once, and without pauses at first, because most work of a device is short. `without_pause`: for how long.
 template <class Done>
-bool poll_for(uint64_t timeout, Done done,
-              std::chrono::nanoseconds without_pause = std::chrono::microseconds(200)) {
+bool poll_for(uint64_t timeout, Done done, std::chrono::nanoseconds without_pause = std::chrono::microseconds(200)) {
   using std::chrono::nanoseconds;
   constexpr nanoseconds kPause = std::chrono::microseconds(50);
   const auto start = std::chrono::steady_clock::now();
