@@ -42,6 +42,7 @@ Offered* offered = nullptr;
 std::vector<Offered> all() {
   return {OFFERED(streams, handle, offsetof(bp_extension_streams, create) + 8, true),
           OFFERED(time, drop, sizeof(bp_extension_time), true),
+          OFFERED(events, release, sizeof(bp_extension_events), true),
           OFFERED(callbacks, notify, sizeof(bp_extension_callbacks), true),
           OFFERED(pinned, copy_to_host, sizeof(bp_extension_pinned), true),
           OFFERED(peer, copy, sizeof(bp_extension_peer), true),
