@@ -284,7 +284,8 @@ bp_status call_inplace(OpHandle op, const bp_value* args, int32_t n_args) noexce
   try {
     OpEntry& entry = checked_entry(op);
     BP_CHECK(entry.flags & BP_OP_INPLACE, NOT_IMPLEMENTED, entry.record->name, ": has no in-place variant");
-    if (entry.n_results != 1 || changes_by_decomposition(entry, args, args ? n_args : 0)) {
+    const bool may_decompose = entry.derivative == Derivative::kDecompose;
+    if (entry.n_results != 1 || (may_decompose && changes_by_decomposition(entry, args, args ? n_args : 0))) {
       change_arguments(entry, args, args ? n_args : 0);
       return BP_OK;
     }

@@ -66,8 +66,9 @@ bool call_fast_into(const OpEntry& op, const Plan& plan, const bp_value* args, c
                     const Operands& operands) {
   if (out.flags != BP_VALUE_GIVEN || out.tag != BP_TAG_TENSOR || must_decompose(op)) return false;
   const TensorImpl& target = *impl(out.u.t);
-  if (is_stale(target) || intercepting(plan, target.keys_seen(), mask)) return false;
-  if (is_unrecorded_view(target) && !thread_state.grad_disabled) return false;
+  if (intercepting(plan, target.keys_seen(), mask)) return false;
+  if (target.keys_seen() & kViewKey) [[unlikely]]
+    if (is_stale(target) || (is_unrecorded_view(target) && !thread_state.grad_disabled)) return false;
   const FastRow* row = fast_row_for(plan, op.n_args, operands);
   if (!row || !takes_result(target, op, *row, args, *operands.first)) return false;
   bp_value result = out, none{};

@@ -28,10 +28,11 @@ bool is_flat(uint16_t tag) {
   to.u = from.u;
 }
 
-[[gnu::noinline]] bool copy_rare(bp_value& to, const bp_value& v, char*& place, const char* end) {
-  if (extra_bytes(v) > static_cast<size_t>(end - place)) return false;
+// What comes behind what it points to, by value, so that the callers' stays in a register; nullptr: it does not fit.
+[[gnu::noinline]] char* copy_rare(bp_value& to, const bp_value& v, char* place, const char* end) {
+  if (extra_bytes(v) > static_cast<size_t>(end - place)) return nullptr;
   to = copy_plain(v, place);
-  return true;
+  return place;
 }
 
 // False: they do not fit.
@@ -45,7 +46,8 @@ bool is_flat(uint16_t tag) {
     if (is_flat(v.tag)) continue;
     const uint32_t words_each = v.tag == BP_TAG_INT_LIST ? 1 : v.tag == BP_TAG_VALUE_LIST ? 2 : 0;
     if (words_each == 0) {
-      if (!copy_rare(*to, v, place, end)) return false;
+      place = copy_rare(*to, v, place, end);
+      if (!place) return false;
       continue;
     }
     // A word at a time: the lists of a view's arguments have an element or two.
@@ -64,7 +66,10 @@ bool is_flat(uint16_t tag) {
 
 constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) / sizeof(bp_value);
 
-[[gnu::noinline]] ViewRecord* large_record(const ViewRecord& head, const bp_value* args) {
+// In place of a small one.
+[[gnu::noinline]] ViewRecord* large_record(ViewRecord* small, const bp_value* args) {
+  const ViewRecord head = *small;
+  ViewRecordPool::give(small);
   size_t size = sizeof(ViewRecord) + head.n_args * sizeof(bp_value);
   for (uint32_t i = 0; i < head.n_args; ++i) size += extra_bytes(args[i]);
   size = size <= kSmallViewRecord ? kSmallViewRecord + 16 : (size + 15) / 16 * 16;
@@ -81,21 +86,23 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
   TensorImpl* base = impl(args[base_argument(op)].u.t);
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
   // What it is taken of is as new as its own bases were when that was last looked at.
-  const uint64_t fresh_at = base->view ? std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire)
-                                       : inplace_changes.load(std::memory_order_acquire);
+  uint64_t fresh_at;
+  if (base->view) [[unlikely]] {
+    fresh_at = std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire);
+    unrecorded = unrecorded || base->view->unrecorded;
+  } else {
+    fresh_at = inplace_changes.load(std::memory_order_acquire);
+  }
   *record = {base,
              &op,
              stamp_of(*base),
              kSmallViewRecord,
              static_cast<uint16_t>(n_args),
-             unrecorded || (base->view && base->view->unrecorded),
+             unrecorded,
              fresh_at};
   if (n_args > kMostSmallArguments ||
-      !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]] {
-    const ViewRecord head = *record;
-    ViewRecordPool::give(record);
-    record = large_record(head, args);
-  }
+      !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]]
+    record = large_record(record, args);
   retain(base);
   view->view = record;
 }

@@ -21,7 +21,29 @@
 
 namespace backplane::core {
 
+namespace {
+
+// The number that a pass begins with, where the host may write it and nobody takes calls. Empty: elsewhere.
+Tensor written_number(double number, bp_dtype dtype, bp_device id) {
+  if (dtype != BP_FLOAT32 && dtype != BP_FLOAT64) return {};
+  if (thread_state.level || thread_state.captures || thread_state.included_keys) return {};
+  Device& device = device_at(id);
+  if (!device.host_memory()) return {};
+  check_usable(device);
+  Tensor made = Tensor::adopt(new_tensor(device, dtype, 0, nullptr));
+  void* const place = impl(made)->storage->data;
+  if (dtype == BP_FLOAT64)
+    *static_cast<double*>(place) = number;
+  else
+    *static_cast<float*>(place) = static_cast<float>(number);
+  return made;
+}
+
+}  // namespace
+
 Tensor filled(Shape shape, double fill, bp_dtype dtype, bp_device device) {
+  if (shape.empty())
+    if (Tensor made = written_number(fill, dtype, device)) return made;
   return roles::full(shape, value(fill), dtype, device);
 }
 

@@ -5,14 +5,11 @@
 #include "graph/extract.hpp"
 #include "graph/graph_body.hpp"
 #include "graph/interpret.hpp"
-#include "graph/kept_inputs.hpp"
 #include "graph/passes/dead_code.hpp"
 #include "graph/passes/moved_outputs.hpp"
 #include "graph/passes/optimize.hpp"
 #include "graph/passes/recompute.hpp"
 #include "graph/plans/draws.hpp"
-#include "graph/updates.hpp"
-#include "graph/view_chain.hpp"
 #include "memory/process/epoch.hpp"
 #include "tape/node.hpp"
 #include "trace/trace_level.hpp"
@@ -234,6 +231,36 @@ std::shared_ptr<DerivedGraphs> DerivedGraphs::batched(int64_t size, const std::v
   });
 }
 
+std::shared_ptr<const DerivedGraphs::Unmoved> DerivedGraphs::unmoved(const std::vector<bool>& followed,
+                                                                     std::span<const size_t> of) {
+  return unmoved_.get(followed, [&] {
+    const graph::Graph& whole = graph();
+    std::vector<bool> moves(whole.values().size(), false);
+    std::vector<graph::ValueId> inputs, outputs;
+    auto made = std::make_shared<Unmoved>();
+    for (size_t i = 0; i < followed.size(); ++i) {
+      moves[whole.inputs()[i].value] = followed[i];
+      if (followed[i]) continue;
+      inputs.push_back(whole.inputs()[i].value);
+      made->arguments.push_back(i);
+    }
+    for (const graph::Node& node : whole.nodes()) {
+      bool is_moved = false;
+      graph::Graph::each_value(whole.arguments(node), [&](graph::ValueId v) { is_moved = is_moved || moves[v]; });
+      for (uint32_t k = 0; k < node.n_results; ++k) moves[node.first_result + k] = is_moved;
+    }
+    for (const size_t k : of) {
+      if (moves[whole.outputs[k]]) continue;
+      made->results.push_back(k);
+      outputs.push_back(whole.outputs[k]);
+    }
+    if (!outputs.empty())
+      made->graph =
+          std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, outputs), executable_.options().memory_budget);
+    return std::shared_ptr<const Unmoved>(std::move(made));
+  });
+}
+
 // ---- a call ----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -326,35 +353,3 @@ Tensors call_derived(const std::shared_ptr<DerivedGraphs>& graphs, Args args,
 }
 
 }  // namespace backplane::core
-
-namespace backplane {
-
-using namespace core;
-
-TransformableGraph::TransformableGraph(const Graph& graph) : graph_(graph) {
-  CallGuard guard;
-  const graph::Graph& whole = *graph.get();
-  std::vector<graph::ValueId> inputs;
-  for (const graph::Input& input : whole.inputs()) inputs.push_back(input.value);
-  for (const graph::Constant& c : whole.constants()) inputs.push_back(c.value);
-  shared_ = std::make_shared<const graph::SharedResults>(whole);
-  derived_ = std::make_shared<DerivedGraphs>(graph::extract(whole, inputs, shared_->computed()),
-                                             graph.options().memory_budget);
-}
-
-std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
-                                             std::span<bp_generator_state* const> generators) const {
-  CallGuard guard;
-  std::vector<Tensor> args = graph::inputs_to_keep(*graph_.get(), inputs);
-  for (Tensor& constant : graph::constants_to_keep(*graph_.get())) args.push_back(std::move(constant));
-  const graph::Updates updates(*graph_.get());
-  updates.check(inputs);
-  const auto states = std::make_shared<const DrawStates>(graph::reserve_draws(*graph_.get(), generators, {}));
-  std::vector<Tensor> computed;
-  if (!shared_->computed().empty()) computed = call_derived(derived_, args, states);
-  return updates.carry_out(inputs, shared_->all(*graph_.get(), inputs, std::move(computed)));
-}
-
-const std::string& TransformableGraph::refusal(const Graph& graph) { return graph.get()->not_of_ops; }
-
-}  // namespace backplane

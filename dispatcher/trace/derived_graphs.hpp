@@ -47,6 +47,12 @@ class DerivedGraphs {
     std::vector<size_t> tangents;          // the results that have one; they stand behind the results
   };
   std::shared_ptr<const ForwardMode> forward_mode(const std::vector<bool>& moving);
+  // Those of the results `of` that no followed input moves, computed from the other inputs alone.
+  struct Unmoved {
+    std::vector<size_t> results, arguments;
+    std::shared_ptr<DerivedGraphs> graph;  // nullptr: there are none
+  };
+  std::shared_ptr<const Unmoved> unmoved(const std::vector<bool>& followed, std::span<const size_t> of);
   // The batch stands at axis 0, of all results.
   std::shared_ptr<DerivedGraphs> batched(int64_t size, const std::vector<bool>& batched);
 
@@ -68,6 +74,7 @@ class DerivedGraphs {
   Tensors results_;
   Cache<std::vector<bool>, const Reverse> reverse_;
   Cache<std::vector<bool>, DerivedGraphs> linear_;
+  Cache<std::vector<bool>, const Unmoved> unmoved_;
   Cache<std::vector<bool>, const ForwardMode> forward_mode_;
   Cache<std::pair<int64_t, std::vector<bool>>, DerivedGraphs> batched_;
 };

@@ -1,12 +1,29 @@
 """Laws of arguments whose methods raise: what is not an Exception (KeyboardInterrupt, SystemExit) always comes out, what __index__ raises comes out as it is."""
 
+import gc
 import threading
 
 import backplane as bp
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("without_collector_callbacks")
+
+@pytest.fixture(autouse=True)
+def collector_callback():
+    """A function of Python that the collector calls, as hypothesis has one, and a collection at every allocation of an object."""
+    collections = []
+
+    def callback(phase, info):
+        collections.append(phase)
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(callback)
+    gc.set_threshold(1)
+    yield
+    gc.set_threshold(*threshold)
+    gc.callbacks.remove(callback)
+    assert collections
+
 
 X = bp.ones((3, 4))
 CALLS = {

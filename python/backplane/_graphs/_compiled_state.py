@@ -1,20 +1,20 @@
 """compile with state=: modules, optimisers and containers whose tensors a compiled function reads and replaces.
 
-The compiled function captures the state's tensors, so each has to stay the same object from call to call. Where the function puts a
-new tensor in the place of one, the new values go into the old tensor, which returns to its place. Two places of one tensor that the
-function gives different values are separated first: one of them gets a copy, and the function is traced again.
+The compiled function captures the state's tensors, so each has to stay the same object from call to call. Entries that the function
+replaces have tensors of their own for that (_replaced_entries.py): when the first trace finds them, the function is traced again.
 """
 
 import contextvars as _contextvars  # loaded now: a module that is imported during a trace makes it one for that call alone
 import gc as _gc
 
-from .. import _core, tree
+from .. import _core
 from .._tensors import _repr
 from .._transforms._grad import no_grad
-from .._calls._ops import ops
+from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
 
 __all__ = []
 _LOADED = (_contextvars, _gc, _repr)
+_PROBE = _core.asarray(0.0)
 _PLAIN = (str, int, float, complex, type(None))
 _ADVICE = (
     "With state=, what keeps it may be an optimiser or a module that is missing there: add it to state=. In a dict or a list of the state, "
@@ -38,84 +38,78 @@ def compile_with_state(fun, *, state=None, inputs=None, outputs=None, **options)
     return call
 
 
-class _Shared(Exception):
-    """Places of the state hold one tensor, and the function gives them different values."""
-
-    def __init__(self, parts):
-        super().__init__("a tensor of the state stands in several places")
-        self.parts = parts  # (tensor, the places that get a copy of it)
-
-    def separate(self):
-        for tensor, places in self.parts:
-            own = ops.bp.copy(tensor.detach())
-            own = own.requires_grad_() if tensor.requires_grad else own
-            for container, key in places:
-                container[key] = own
-
-
 class _StatefulFunction:
     def __init__(self, fun, state, options):
         self.fun, self.state = fun, state
         self.compiled = _core.compile(self._traced, **options)
-        self.places = []  # (dict or list, key, tensor) of each tensor of the state
         self.contents = []  # (dict, list or generator, its content before the call)
+        self.replaced = ReplacedEntries()
         self.optimizers = []
-        self.is_found = False  # do places and contents hold for the next call too, if its containers hold the same?
+        self.is_found = False  # do the contents hold for the next call too, if its containers hold the same?
 
     def _traced(self, *args, **kwargs):
+        """The function's result, and what it replaced. The first and the last half are none of its code."""
+        if _core.unguarded(self._is_plain):
+            return self._plain(*args, **kwargs), ()
         result = self.fun(*args, **kwargs)
-        replaced = _core.unguarded(self._replaced)
-        if replaced:
-            own = {id(container) for container, _ in self.contents}
-            result = _core.unguarded(_apart, result, [now for *_, now in replaced], (args, kwargs), own)
-        for container, key, tensor, now in replaced:
-            tensor[...] = now
-            container[key] = tensor
+        return _core.unguarded(self._outcome, result)
+
+    def _is_plain(self):
+        """Before the function runs: does it run as it is?"""
+        if not _has_values():
+            self.replaced.start()
+            return False
+        if self.replaced.entered:
+            raise RunsPlainly("compile: the function runs as it is")
+        return True
+
+    def _outcome(self, result):
+        return self.replaced.replaced(self.contents, result)
+
+    def _plain(self, *args, **kwargs):
+        result = self.fun(*args, **kwargs)
+        _core.unguarded(self._check_plain)
         return result
 
-    def _replaced(self):
-        """(container, key, the tensor of the state, the one that the function put into its place), where these are two."""
-        now_there = []
-        for container, key, tensor in self.places:
-            now = container.get(key) if isinstance(container, dict) else container[key] if key < len(container) else None
-            if isinstance(now, _core.Tensor) and now.shape == tensor.shape and now.dtype == tensor.dtype:
-                now_there.append((container, key, tensor, now))
-        if parts := self._parted(now_there):
-            raise _Shared(parts)
-        found = [place for place in now_there if place[3] is not place[2]]
-        of_state = {id(tensor) for _, _, tensor, _ in found}
-        return [(*place, ops.bp.copy(now) if id(now) in of_state else now) for *place, now in found]  # two may have changed places
-
-    def _parted(self, now_there):
-        """(tensor, places) for the places of one tensor that no longer hold one. An optimiser's parameters follow those of the module."""
-        followers = {id(group["params"]) for optimizer in self.optimizers for group in optimizer.param_groups}
-        by_tensor = {}
-        for container, key, tensor, now in now_there:
-            if id(container) not in followers:
-                by_tensor.setdefault(id(tensor), (tensor, {}))[1].setdefault(id(now), []).append((container, key))
-        parts = []
-        for tensor, by_value in by_tensor.values():
-            stays = id(tensor) if id(tensor) in by_value else next(iter(by_value))
-            parts += [(tensor, places) for value, places in by_value.items() if value != stays]
-        return parts
+    def _check_plain(self):
+        if _has_values():
+            check_values(self.contents)
 
     def __call__(self, *args, **kwargs):
         args, kwargs = tuple(map(_constant, args)), {word: _constant(value) for word, value in kwargs.items()}
         while True:
             try:
                 return self._called(args, kwargs)
-            except _Shared as shared:
-                shared.separate()
+            except FoundReplaced as found:
+                self.replaced.add(found.places)
+                self.is_found = False
+            except RunsPlainly:
+                return self._run(lambda: self._plain(*args, **kwargs))
 
     def _called(self, args, kwargs):
         for optimizer in self.optimizers:
             optimizer.init_state()
+        if not _core.unguarded(self._enter, (args, kwargs)):
+            raise RunsPlainly("compile: the function runs as it is")
+        result, said = self._run(lambda: self.compiled(*args, **kwargs))
+        self.replaced.leave(said)
+        return result
+
+    def _enter(self, arguments):
+        """False: in the trace of another function, and where memory is shared, the function runs as it is."""
         if not self.is_found or not self._refresh():
             self._find()
+        try:
+            return _has_values() and self.replaced.enter(arguments)
+        except BaseException:
+            self._restore()
+            raise
+
+    def _run(self, function):
         self._set_rates()
         try:
             with no_grad():
-                return self.compiled(*args, **kwargs)
+                return function()
         except BaseException as error:
             self._restore()
             if getattr(error, "keeps_tensor", False):
@@ -128,14 +122,17 @@ class _StatefulFunction:
     # ---- what the state consists of ---------------------------------------------------------------------------------
 
     def _find(self):
-        """The state as it is before a call: the containers with their contents, and the tensors by their places."""
-        self.places, self.contents, self.optimizers = [], [], []
+        """The state as it is before a call: the containers with their contents."""
+        self.contents, self.optimizers = [], []
+        self.replaced.optimizers.clear()
         self.is_found, seen = True, set()
         for part in self.state:
             self._visit(part, seen)
+        self.replaced.find(self.contents)
 
     def _refresh(self):
         """Brings the contents up to date. False: a container has another tensor or container than before."""
+        is_copied = False
         for i in _core.changed_contents(self.contents):
             container, content = self.contents[i]
             if isinstance(container, _core.Generator):
@@ -144,6 +141,9 @@ class _StatefulFunction:
                 if _has_other_parts(container, content):
                     return False
                 self.contents[i] = (container, _copied(container))
+                is_copied = True
+        if is_copied:
+            self.replaced.find(self.contents)
         return True
 
     def _visit(self, part, seen):
@@ -163,11 +163,8 @@ class _StatefulFunction:
 
     def _visit_items(self, container, items, seen):
         self.contents.append((container, _copied(container)))
-        for key, value in list(items):
-            if isinstance(value, _core.Tensor):
-                self.places.append((container, key, value))
-            else:
-                self._visit(value, seen)
+        for _, value in list(items):
+            self._visit(value, seen)
 
     def _visit_object(self, part, seen):
         """A module, an optimiser, a scheduler, or another object with attributes."""
@@ -178,13 +175,16 @@ class _StatefulFunction:
             self.optimizers.append(part)
         if not hasattr(part, "__dict__") or callable(part) and not _has_state(part):
             return
-        attributes = vars(part)
+        attributes, first = vars(part), len(self.contents)
         seen.add(id(attributes))
         self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in ("_rates", "_own_rates", "_fixed")], seen)
+        if self.optimizers and part is self.optimizers[-1]:
+            self.replaced.optimizers |= {id(container) for container, _ in self.contents[first:]}
 
     # ---- one call ---------------------------------------------------------------------------------------------------
 
     def _restore(self):
+        self.replaced.fail()
         for container, content in self.contents:
             if isinstance(container, _core.Generator):
                 container.state = content
@@ -208,22 +208,9 @@ class _StatefulFunction:
             optimizer._rates, optimizer._group_count = optimizer._own_rates, len(found)
 
 
-def _apart(result, new, arguments, own):
-    """The result with copies of what may lie in memory of the state that is about to be written: old tensors of it, and views of them.
-
-    own: the containers of the state by their ids, which stay as they are where they are returned.
-    """
-    kept = {id(x) for x in (*new, *tree.leaves(arguments))}
-    copies = {}
-
-    def apart(x):
-        if not isinstance(x, _core.Tensor) or id(x) in kept:
-            return x
-        if id(x) not in copies:
-            copies[id(x)] = x, ops.bp.copy(x)  # x is held, so that no other gets its id
-        return copies[id(x)][1]
-
-    return tree.map(apart, result, is_leaf=lambda x: not isinstance(x, (tuple, list, dict)) or id(x) in own)
+def _has_values():
+    """Outside of all traces?"""
+    return _core.has_values(_PROBE)
 
 
 def _whole_step():

@@ -78,7 +78,7 @@ def imag(x):
 
 
 def scaled(function, x, y, alpha):
-    return function(x, y) if type(alpha) is int and alpha == 1 else function(x, op.multiply(y, alpha))
+    return function(x, y) if type(alpha) is int and alpha == 1 else function(x, y, alpha=alpha)
 
 
 def logaddexp2(x, y):

@@ -118,6 +118,8 @@ class Reads {
   Effects& effects() { return effects_; }
   // Another tensor of the same form may not take the place of this one, whose memory the run looks at.
   void needs_same(PyObject* tensor) { same_tensors_.insert(handle_of(tensor)); }
+  // The graph writes it at each call, as nothing outside may see.
+  void forbid_keeping(PyObject* tensor) { passing_.insert(handle_of(tensor)); }
   // Is it stored as it is, so that somebody may compare it with what the run returns?
   bool stores(PyObject* object) const { return effects_.stores(object); }
 
@@ -173,6 +175,7 @@ class Reads {
   PyRef own_attribute(PyObject* object, PyObject* name);
   PyObject* changed_dict(PyObject* holder, PyObject* key);
   bool holds_again(PyObject* container, const Effects::Before& before);
+  bool holds_entry_again(PyObject* dict, PyObject* key, const Effects::Before& before);
   bool left_no_trace(const Effects::Effect& effect);
   PyObject* shown_by(PyObject* object);
   // A class, or a dict of attributes, is called what the object is.
@@ -204,7 +207,7 @@ class Reads {
   std::unordered_set<PyObject*> copies_;  // of containers among the arguments
   std::string unkeepable_, refusal_;
   std::unordered_set<const void*> tensors_;  // that were read of somewhere
-  std::unordered_set<const bp_tensor*> same_tensors_;
+  std::unordered_set<const bp_tensor*> same_tensors_, passing_;
   std::unordered_set<PyObject*> known_used_up_;
   std::unordered_set<PyObject*> tuples_;               // that were gone through
   std::vector<PyRef> held_;                            // objects that sets of addresses speak of

@@ -206,6 +206,26 @@ bool Reads::holds_again(PyObject* container, const Effects::Before& before) {
   return same;
 }
 
+// Does the dict hold under this key what it did before the run, where nothing but values of keys was changed in it?
+bool Reads::holds_entry_again(PyObject* dict, PyObject* key, const Effects::Before& before) {
+  if (!key || !PyDict_Check(dict) || !before.value) return false;
+  for (const Effects::Effect& effect : effects_.all()) {
+    PyObject* const arguments = effect.arguments.get();
+    const Py_ssize_t n = arguments ? PyTuple_GET_SIZE(arguments) : 0;
+    PyObject* const other = n > 1 ? PyTuple_GET_ITEM(arguments, 1) : nullptr;
+    if (n != 3 && changed_dict(effect.holder.get(), other) == dict) return false;
+  }
+  PyObject* had = nullptr;
+  const Py_ssize_t count = PyList_GET_SIZE(before.value.get()) / 2;
+  for (Py_ssize_t i = 0; !had && i < count; ++i) {
+    PyObject* const one = PyList_GET_ITEM(before.value.get(), i);
+    if (one == key || same_value(one, key)) had = PyList_GET_ITEM(before.value.get(), count + i);
+  }
+  for (const Effects::Before* one = effects_.befores().data(); one != &before; ++one)
+    if (one->key.get() == key && changed_dict(one->holder.get(), key) == dict) return false;
+  return had && PyDict_GetItem(dict, key) == had;
+}
+
 // Is what the effect changed again what it was before the run? Such effects need no replay, and a tensor of the trace
 // that stood there meanwhile is kept nowhere.
 bool Reads::left_no_trace(const Effects::Effect& effect) {
@@ -216,7 +236,7 @@ bool Reads::left_no_trace(const Effects::Effect& effect) {
   for (const Effects::Before& before : effects_.befores()) {
     PyObject* const changed = before.holder.get();
     if (before.of == Effects::Before::kContent && (changed == holder || changed == dict))
-      return holds_again(changed, before);
+      return holds_again(changed, before) || holds_entry_again(changed, key, before);
     if (!first && changed == holder && (!before.key || before.key.get() == key)) first = &before;
   }
   if (!first) return false;
@@ -269,6 +289,14 @@ bool Reads::close_effects(const Closing& closing) {
       const bool is_holder = value == effect.holder.get();
       if (!is_holder && leads_to_traced(value)) {
         refuse_tensor(closing.transform, effect, is_replaced(effect.had.get(), value, closing.used));
+        return false;
+      }
+      if (!is_holder && !passing_.empty() &&
+          leads_to_tensor(value, [&](const Tensor& t) { return passing_.count(t.get()) > 0; })) {
+        raise(BP_ERROR_VALUE,
+              "%s: the function keeps the old tensor of an entry of its state in %s (%s), and may replace that entry. "
+              "Fix: keep a copy, as bp.copy(x) makes one",
+              closing.transform, effect.place.c_str(), effect.line.c_str());
         return false;
       }
       effect.is_new.push_back(!is_holder && is_new_value(closing.made, value));

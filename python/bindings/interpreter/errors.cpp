@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backplane/op.hpp"
+#include "bindings/interpreter/collector.h"
 #include "bindings/interpreter/interrupts.hpp"
 
 namespace backplane::python {
@@ -93,6 +94,8 @@ PyObject* raise_text(bp_status code, const char* text) noexcept {
 namespace {
 
 int raise_again(void* held) {
+  // The interpreter drops what a function of gc.callbacks raises.
+  if (collects_garbage() && Py_AddPendingCall(raise_again, held) == 0) return 0;
   const PyRef error = PyRef::steal(static_cast<PyObject*>(held));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
   return -1;

@@ -58,6 +58,8 @@ void bind_autograd(py::module_& module) {
   module.def(
       "has_values", [](const Tensor& x) { return !is_transformed(x) && !every_call_taken(); }, py::arg("tensor"),
       "Can what is computed from the tensor be read at once, without a transform?");
+  module.def("have_one_base", &have_one_base, py::arg("tensor"), py::arg("other"),
+             "Are the two views of one tensor, or one a view of the other, as transforms know them?");
   module.def("value_beside", &value_beside, py::arg("tensor"), py::arg("other"), py::arg("who"),
              "The tensor without the transforms that began later than those of other, and than a trace around both.");
   module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),

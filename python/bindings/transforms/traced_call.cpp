@@ -155,6 +155,14 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   return returned;
 }
 
+// Of compile with state=: the function runs once more for this call (python/backplane/_graphs/_replaced_entries.py).
+static bool runs_again() {
+  const PyTypeObject* type = reinterpret_cast<PyTypeObject*>(PyErr_Occurred());
+  for (; type; type = type->tp_base)
+    if (std::string_view(type->tp_name) == "RunsAgain") return true;
+  return false;
+}
+
 std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, const RunOptions& options,
                                                    const Shapes& shapes, bool notes_sizes) {
   const TransformCall& call = inputs.call;
@@ -196,7 +204,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
       if (!recorder) return;
       recorder->stop();
       // What the function did before it raised an error of its own stays, as where it is not traced.
-      if (takes_back || is_backplane_error())
+      if (takes_back || is_backplane_error() || runs_again())
         recorder->reads().effects().take_back();
       else
         recorder->reads().effects().take_back_tensors(), recorder->reads().effects().settle_numbers();

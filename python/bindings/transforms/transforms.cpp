@@ -172,6 +172,7 @@ PyMethodDef functions[] = {
     {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc.text},
     {"set_package_folder", set_package_folder, METH_O, nullptr},
     {"holds_tensor", holds_tensor, METH_O, nullptr},
+    {"forbid_keeping", forbid_keeping, METH_O, nullptr},
     {"changed_contents", changed_contents, METH_O, nullptr},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},
     {"jvp_as", jvp_as_function, METH_VARARGS, nullptr},

@@ -109,6 +109,48 @@ def test_what_a_derivative_keeps_of_a_captured_tensor_is_not_what_it_becomes():
             function(tensor(3))
 
 
+TRANSFORMS = {
+    "grad": (bp.grad, 1),
+    "jvp": (lambda f: lambda x: bp.jvp(f, (x,), (x,)), 1),
+    "vmap": (bp.vmap, 2),
+    "grad of vmap": (lambda f: bp.grad(lambda x: bp.vmap(f)(x).sum()), 2),
+    "hessian": (bp.hessian, 1),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_count_of_calls_follows_under_transforms_from_outside(name):
+    transform, rank = TRANSFORMS[name]
+
+    def run(wrap):
+        count, total = bp.zeros(3, dtype=bp.float64), bp.zeros((), dtype=bp.int64)
+
+        def function(x):
+            count[...] = count + 1
+            total.__iadd__(2)
+            return (x**3 * count).sum()
+
+        call = transform(wrap(function))
+        x = tensor(*(2, 3)[2 - rank :])
+        return [state_of(call(x), count, total) for _ in range(3)]
+
+    for found, expected in zip(run(bp.compile), run(lambda f: f), strict=True):
+        same(found, expected)
+
+
+def test_what_depends_on_a_followed_argument_is_still_refused():
+    count = bp.zeros(3, dtype=bp.float64)
+
+    def function(x):
+        count[...] = count + x
+        return (x * count).sum()
+
+    for transform, x in ((bp.grad, tensor(3)), (bp.vmap, tensor(2, 3))):
+        with pytest.raises(bp.ArgumentValueError, match="cannot be written into a tensor that"):
+            transform(bp.compile(function))(x)
+    assert count.tolist() == [0, 0, 0]
+
+
 def test_functions_of_control_flow_refuse():
     def step(c, x):
         c += x

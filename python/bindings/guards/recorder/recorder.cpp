@@ -1,13 +1,14 @@
 #include "bindings/guards/recorder/recorder.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "bindings/guards/calls.hpp"
+#include "bindings/guards/collections.hpp"
 #include "bindings/guards/code_files.hpp"
 #include "bindings/guards/object_contents.hpp"
+#include "bindings/interpreter/collector.h"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
@@ -25,30 +26,6 @@ auto& running = *new std::vector<Recorder*>;
 
 // Sizes, or numbers that change: what code of this package does with them is looked at too.
 bool follows_numbers() { return SizeLog::current() || NumberLog::current(); }
-
-// What the collector knows: a list. `generation`: of 0 alone, or all.
-PyRef collected_objects(std::optional<int> generation) {
-  const PyRef gc = imported_module("gc");
-  PyRef all = PyRef::steal(generation ? gc ? PyObject_CallMethod(gc.get(), "get_objects", "i", *generation) : nullptr
-                           : gc       ? PyObject_CallMethod(gc.get(), "get_objects", nullptr)
-                                      : nullptr);
-  forget_error();
-  return all;
-}
-
-// Objects that were made since the collector last moved the young ones on.
-Objects young_objects() {
-  Objects young;
-  const PyRef all = collected_objects(0);
-  for (Py_ssize_t i = 0; all && i < PyList_GET_SIZE(all.get()); ++i) young.insert(PyList_GET_ITEM(all.get(), i));
-  return young;
-}
-
-void age_objects() {
-  const PyRef gc = imported_module("gc");
-  const PyRef done = PyRef::steal(gc ? PyObject_CallMethod(gc.get(), "collect", "i", 0) : nullptr);
-  forget_error();
-}
 
 // Is it a classmethod, a staticmethod or a property of the function?
 bool is_wrapper_of(PyObject* wrapper, PyObject* function) {
@@ -91,6 +68,8 @@ Recorder::Recorder(const char* transform, const TraceScope& scope, bool alone)
   capsule_ = PyRef::steal(PyCapsule_New(this, nullptr, nullptr));
   if (!capsule_) return;
   watch_collections();
+  const PyRef callbacks = collector_callbacks();
+  callbacks_ = PyRef::steal(callbacks ? PyList_AsTuple(callbacks.get()) : nullptr);
   if (outer_recorder_)
     before_ = young_objects();
   else
@@ -145,10 +124,8 @@ void Recorder::watch_collections() {
   static PyMethodDef definition = {"before_collection", before_collection, METH_VARARGS, nullptr};
   static bool watches = false;
   if (std::exchange(watches, true)) return;
-  const PyRef gc = imported_module("gc");
-  const PyRef callbacks = PyRef::steal(gc ? PyObject_GetAttrString(gc.get(), "callbacks") : nullptr);
-  const PyRef callback = PyRef::steal(PyCFunction_New(&definition, nullptr));
-  if (callbacks && callback && PyList_Check(callbacks.get())) PyList_Append(callbacks.get(), callback.get());
+  const PyRef callbacks = collector_callbacks(), callback = PyRef::steal(PyCFunction_New(&definition, nullptr));
+  if (callbacks && callback) PyList_Append(callbacks.get(), callback.get());
   forget_error();
 }
 
@@ -237,6 +214,14 @@ int Recorder::depth_of(const Code& code, int offset) {
 }
 
 void Recorder::enter_or_leave(PyFrameObject* frame, bool enters) {
+  if (enters && !callback_ && callbacks_ && collects_garbage() &&
+      is_callback(callbacks_.get(), frame_stack(frame, -1).function)) {
+    callback_ = frame;
+    ++opaque_;
+  } else if (!enters && callback_ == frame) {
+    callback_ = nullptr;
+    --opaque_;
+  }
   if (code_of(frame).is_opaque) opaque_ += enters ? 1 : -1;
   if (enters && opaque_ == 0) enter(frame);
 }
@@ -321,6 +306,13 @@ PyObject* unguarded(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
   if (count == 0) return raise(BP_ERROR_TYPE, "unguarded: found no function, expected one and its arguments");
   const Recorder::Pause pause;
   return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), keywords);
+}
+
+PyObject* forbid_keeping(PyObject*, PyObject* tensors) {
+  if (!PyList_Check(tensors)) return raise(BP_ERROR_TYPE, "forbid_keeping: expected a list of tensors");
+  for (Py_ssize_t i = 0; current && i < PyList_GET_SIZE(tensors); ++i)
+    current->reads().forbid_keeping(PyList_GET_ITEM(tensors, i));
+  return Py_NewRef(Py_None);
 }
 
 Recorder::Pause::Pause() : outermost_(current) {

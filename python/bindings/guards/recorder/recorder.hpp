@@ -128,6 +128,8 @@ class Recorder {
   std::unordered_map<PyFrameObject*, bool> calls_c_;  // is the latest callable one that may read digits?
   Py_ssize_t n_modules_ = 0;
   int opaque_ = 0;  // frames of opaque code that are open
+  PyRef callbacks_;  // of the collector, from before
+  PyFrameObject* callback_ = nullptr;  // the open frame of one; compared, not followed
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
   PyRef outer_object_;
@@ -136,6 +138,9 @@ class Recorder {
   bool is_blind_ = false;  // nothing is seen, as inside a debugger's own call, or another trace function was set
   Recorder* outer_recorder_ = nullptr;
 };
+
+// forbid_keeping(tensors): the function that is traced may not leave one of the list anywhere.
+PyObject* forbid_keeping(PyObject* module, PyObject* tensors);
 
 // unguarded(fun, *args, **kwargs): calls fun; what it reads is not guarded, what it stores is not repeated.
 PyObject* unguarded(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords);

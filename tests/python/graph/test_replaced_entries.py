@@ -1,0 +1,109 @@
+"""What compile(state=) does with entries that a function replaces: how often it traces, what it refuses, and what callers may do between calls."""
+
+import backplane as bp
+import pytest
+
+
+def adding(state, traces=None):
+    def f(x):
+        if traces is not None:
+            bp.unguarded(traces.append, None)
+        state["a"] = state["a"] + x
+        return state["a"].sum()
+
+    return bp.compile(f, state=[state])
+
+
+def test_it_is_traced_twice_and_then_no_more():
+    state, traces = {"a": bp.ones(2)}, []
+    step = adding(state, traces)
+    for i in range(5):
+        held = state["a"]
+        assert step(bp.ones(2)).item() == 2 * (i + 2) and held.tolist() == [i + 1, i + 1]
+    assert len(traces) == 2
+
+
+def test_the_old_tensor_may_not_be_kept():
+    state, log = {"a": bp.ones(2)}, []
+
+    def f(x):
+        log.append(state["a"])
+        state["a"] = state["a"] + x
+
+    with pytest.raises(bp.ArgumentValueError, match="keeps the old tensor of an entry of its state in .*Fix: keep a copy"):
+        bp.compile(f, state=[state])(bp.ones(2))
+    assert log == [] and state["a"].tolist() == [1, 1]
+
+
+def test_a_step_in_another_trace_needs_its_state_there():
+    state = {"a": bp.ones(2)}
+    step = adding(state)
+    with pytest.raises(bp.ArgumentValueError, match="replaces"):
+        bp.compile(lambda x: step(x) + 1)(bp.ones(2))
+    assert state["a"].tolist() == [1, 1]
+    outer = bp.compile(lambda x: step(x) + 1, state=[state])
+    assert [outer(bp.ones(2)).item() for _ in range(3)] == [5, 7, 9] and state["a"].tolist() == [4, 4]
+
+
+def test_a_tensor_of_a_transform_does_not_stay_in_the_state():
+    state = {"a": bp.ones(2)}
+    step = adding(state)
+    step(bp.ones(2))
+    for transform, x in ((bp.grad, bp.ones(2)), (bp.vmap, bp.ones((2, 2)))):
+        with pytest.raises(bp.ArgumentValueError, match="cannot be written|which ends before the state"):
+            transform(step)(x)
+    assert state["a"].tolist() == [2, 2]
+
+
+def test_what_callers_write_between_calls_counts():
+    results = []
+    for wrap in (lambda f, state: f, lambda f, state: bp.compile(f, state=[state])):
+        state = {"a": bp.ones(2)}
+
+        def f(x, state=state):
+            state["a"] = state["a"] * 0.5 + x
+            return state["a"].sum()
+
+        step, found = wrap(f, state), []
+        for i in range(5):
+            found.append(step(bp.ones(2)).item())
+            state["a"][0] = 7.0
+            array = state["a"].numpy()
+            if i == 2:
+                state["a"] = bp.asarray([3.0, 4.0])
+            found += [step(bp.ones(2)).item(), array.tolist()]
+        results.append(found)
+    assert results[0] == results[1]
+
+
+def test_an_error_leaves_the_entry():
+    state, table = {"a": bp.ones(2)}, bp.arange(4.0)
+
+    def f(x, i):
+        state["a"] = state["a"] + x
+        return state["a"].sum() + bp.take(table, i)
+
+    step, held = bp.compile(f, state=[state]), []
+    for i, expected in ((9, None), (1, 5), (9, None), (2, 8), (9, None), (9, None), (0, 8)):
+        held.append((state["a"], state["a"].tolist()))
+        if expected is None:
+            with pytest.raises(bp.BackplaneError):
+                step(bp.ones(2), bp.asarray(i))
+            assert state["a"] is held[-1][0]
+        else:
+            assert step(bp.ones(2), bp.asarray(i)).item() == expected
+    assert all(tensor.tolist() == values for tensor, values in held)
+
+
+def test_what_the_function_counts_is_counted_once_a_call():
+    state, counts = {"a": bp.ones(2), "calls": 0}, []
+
+    def f(x):
+        state["calls"] += 1
+        counts.append(state["calls"])
+        state["a"] = state["a"] + x
+
+    step = bp.compile(f, state=[state], fullgraph=False)
+    for _ in range(4):
+        step(bp.ones(2))
+    assert counts == [1, 2, 3, 4] and state["calls"] == 4 and state["a"].tolist() == [5, 5]
