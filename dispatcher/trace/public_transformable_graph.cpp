@@ -18,7 +18,9 @@ using namespace core;
 // A tensor from outside may be changed to what does not depend on a followed argument, as the function itself does: then
 // the new value is none of the transforms'.
 static void put_unmoved(DerivedGraphs& derived, const std::vector<graph::ValueId>& computed, const graph::Graph& whole,
-                        const std::vector<Tensor>& args, std::vector<Tensor>& values) {
+                        std::span<const Tensor> inputs, std::vector<Tensor>& values) {
+  std::vector<Tensor> args(inputs.begin(), inputs.end());  // not the copies that are kept, which are the transforms'
+  for (const graph::Constant& c : whole.constants()) args.push_back(c.tensor);
   std::vector<bool> followed;
   for (const Tensor& t : args) followed.push_back(impl(t)->wrapper != nullptr);
   if (std::find(followed.begin(), followed.end(), true) == followed.end()) return;
@@ -55,7 +57,7 @@ std::vector<Tensor> TransformableGraph::call(std::span<const Tensor> inputs,
   const auto states = std::make_shared<const DrawStates>(graph::reserve_draws(*graph_.get(), generators, {}));
   std::vector<Tensor> computed;
   if (!shared_->computed().empty()) computed = call_derived(derived_, args, states);
-  if (!updates.empty() && states->empty()) put_unmoved(*derived_, shared_->computed(), *graph_.get(), args, computed);
+  if (!updates.empty() && states->empty()) put_unmoved(*derived_, shared_->computed(), *graph_.get(), inputs, computed);
   return updates.carry_out(inputs, shared_->all(*graph_.get(), inputs, std::move(computed)));
 }
 

@@ -4,11 +4,9 @@ import collections
 import ctypes
 import faulthandler
 import functools
-import gc
 import os
 import pathlib
 import sys
-import types
 
 import backplane as bp
 import numpy as np
@@ -99,14 +97,3 @@ def _has_device(request):
     device = request.node.callspec.params.get("device") if getattr(request.node, "callspec", None) else None
     if device in ("cuda", "vulkan"):
         request.getfixturevalue(device)
-
-
-@pytest.fixture
-def without_collector_callbacks():
-    """Takes away functions of Python that other tests have the collector call, as hypothesis does: an exception that waits to be raised
-    would come out in one of them and be lost, and a trace would take their code for that of its function."""
-    others = [callback for callback in gc.callbacks if isinstance(callback, types.FunctionType)]
-    for callback in others:
-        gc.callbacks.remove(callback)
-    yield
-    gc.callbacks.extend(others)

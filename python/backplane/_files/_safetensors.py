@@ -28,6 +28,10 @@ def dtype_of(name):
     return _core.as_dtype(name, "load")
 
 
+_DTYPES = {code: dtype_of(name) for code, name in _NAMES.items()}
+_WHOLE = {dtype_of(half): dtype_of(whole) for whole, half in _COMPLEX.items()}
+
+
 def write(path, tensors, metadata):
     """One file of {name: tensor}, whole or not at all: it is written beside its place, then moved there."""
     header, parts, offset = {}, [], 0
@@ -108,14 +112,19 @@ class Tensors(Mapping):
         self.pairs = frozenset(json.loads(self.metadata.get(COMPLEX_KEY, "[]")))
 
     def __getitem__(self, name):
-        entry = self.header[name]
+        return self._read(name, self.header[name], _core.default_device() if self.device is None else self.device)
+
+    def _read(self, name, entry, device):
         begin, end = entry["data_offsets"]
-        dtype, shape = _NAMES[entry["dtype"]], list(entry["shape"])
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
         if name in self.pairs:
-            dtype = next(whole for whole, half in _COMPLEX.items() if half == dtype)
-            shape = shape[:-1]
-        data = self.map[self.start + begin : self.start + end]
-        return _core.from_bytes(data, shape, dtype_of(dtype), _core.default_device() if self.device is None else self.device)
+            dtype, shape = _WHOLE[dtype], shape[:-1]
+        return _core.from_bytes(self.map[self.start + begin : self.start + end], shape, dtype, device)
+
+    def read_all(self):
+        """A dict of all of them."""
+        device = _core.default_device() if self.device is None else self.device
+        return {name: self._read(name, entry, device) for name, entry in self.header.items()}
 
     def __iter__(self):
         return iter(self.header)
@@ -153,11 +162,11 @@ def _header(path, file, size):
 
 def _check_entry(path, name, entry, room):
     code, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if code not in _NAMES:
+    if code not in _DTYPES:
         raise _core.DtypeError(f"load: {path}: {name}: found dtype {code}, expected one of {', '.join(_NAMES)}")
-    whole = all(type(n) is int and n >= 0 for n in (*shape, begin, end))
-    count = 1
+    bytes_of_shape, whole = _DTYPES[code].itemsize, type(begin) is int and type(end) is int and type(shape) is list
     for n in shape:
-        count *= n
-    if not whole or not begin <= end <= room or end - begin != count * dtype_of(_NAMES[code]).itemsize:
+        whole = whole and type(n) is int and n >= 0
+        bytes_of_shape *= n
+    if not whole or not 0 <= begin <= end <= room or end - begin != bytes_of_shape:
         raise _damaged(path, f"{name} of shape {shape} at bytes {begin} to {end} of {room}")

@@ -229,7 +229,7 @@ def _contents(tensors, metadata):
     import json
 
     if TREE_KEY not in metadata:
-        return dict(tensors)
+        return tensors.read_all() if hasattr(tensors, "read_all") else dict(tensors)
     try:
         return _built(json.loads(metadata[TREE_KEY]), tensors)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

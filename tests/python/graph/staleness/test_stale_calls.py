@@ -4,10 +4,7 @@ import gc
 import sys
 import types
 
-import pytest
 from staleness_kinds import GUARDED, X, kind
-
-pytestmark = pytest.mark.usefixtures("without_collector_callbacks")
 
 
 class Plain:
