@@ -28,7 +28,7 @@ bool is_flat(uint16_t tag) {
   to.u = from.u;
 }
 
-// What comes behind what it points to, by value, so that the callers' stays in a register; nullptr: it does not fit.
+// Returns the place behind the copied elements, so that the caller's variable stays in a register; nullptr: no room.
 [[gnu::noinline]] char* copy_rare(bp_value& to, const bp_value& v, char* place, const char* end) {
   if (extra_bytes(v) > static_cast<size_t>(end - place)) return nullptr;
   to = copy_plain(v, place);
@@ -93,13 +93,7 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
   } else {
     fresh_at = inplace_changes.load(std::memory_order_acquire);
   }
-  *record = {base,
-             &op,
-             stamp_of(*base),
-             kSmallViewRecord,
-             static_cast<uint16_t>(n_args),
-             unrecorded,
-             fresh_at};
+  *record = {base, &op, stamp_of(*base), kSmallViewRecord, static_cast<uint16_t>(n_args), unrecorded, fresh_at};
   if (n_args > kMostSmallArguments ||
       !copy_arguments(*record, args, reinterpret_cast<char*>(record) + kSmallViewRecord)) [[unlikely]]
     record = large_record(record, args);

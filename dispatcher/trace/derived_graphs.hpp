@@ -47,7 +47,7 @@ class DerivedGraphs {
     std::vector<size_t> tangents;          // the results that have one; they stand behind the results
   };
   std::shared_ptr<const ForwardMode> forward_mode(const std::vector<bool>& moving);
-  // Those of the results `of` that no followed input moves, computed from the other inputs alone.
+  // The results among `of` that no followed input moves. The graph computes them from the other inputs alone.
   struct Unmoved {
     std::vector<size_t> results, arguments;
     std::shared_ptr<DerivedGraphs> graph;  // nullptr: there are none

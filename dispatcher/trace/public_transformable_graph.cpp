@@ -15,8 +15,8 @@ namespace backplane {
 
 using namespace core;
 
-// A tensor from outside may be changed to what does not depend on a followed argument, as the function itself does: then
-// the new value is none of the transforms'.
+// A tensor from outside may be changed to what does not depend on a followed argument, as the function itself does:
+// then the new value is none of the transforms'.
 static void put_unmoved(DerivedGraphs& derived, const std::vector<graph::ValueId>& computed, const graph::Graph& whole,
                         std::span<const Tensor> inputs, std::vector<Tensor>& values) {
   std::vector<Tensor> args(inputs.begin(), inputs.end());  // not the copies that are kept, which are the transforms'

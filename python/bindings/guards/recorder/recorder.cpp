@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "bindings/guards/calls.hpp"
-#include "bindings/guards/collections.hpp"
 #include "bindings/guards/code_files.hpp"
+#include "bindings/guards/collections.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/collector.h"
 #include "bindings/interpreter/errors.hpp"

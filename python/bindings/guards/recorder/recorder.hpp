@@ -127,8 +127,8 @@ class Recorder {
   } expected_;  // what its latest instruction loads, and the root that takes the place
   std::unordered_map<PyFrameObject*, bool> calls_c_;  // is the latest callable one that may read digits?
   Py_ssize_t n_modules_ = 0;
-  int opaque_ = 0;  // frames of opaque code that are open
-  PyRef callbacks_;  // of the collector, from before
+  int opaque_ = 0;                     // frames of opaque code that are open
+  PyRef callbacks_;                    // of the collector, from before
   PyFrameObject* callback_ = nullptr;  // the open frame of one; compared, not followed
   PyRef capsule_;
   Py_tracefunc outer_ = nullptr;
