@@ -1,4 +1,4 @@
-// A graph that transforms call: what it computes has derivatives, what it changes in place is carried out afterwards.
+// A graph that transforms call: its results have derivatives, and its updates are carried out afterwards.
 #include "backplane/graph.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace backplane {
 
 using namespace core;
 
-// A tensor from outside may be changed to what does not depend on a followed argument, as the function itself does:
-// then the new value is none of the transforms'.
+// A tensor from outside may get a value that depends on no followed argument. Such a value does not belong to the
+// transforms.
 static void put_unmoved(DerivedGraphs& derived, const std::vector<graph::ValueId>& computed, const graph::Graph& whole,
                         std::span<const Tensor> inputs, std::vector<Tensor>& values) {
   std::vector<Tensor> args(inputs.begin(), inputs.end());  // not the copies that are kept, which are the transforms'

@@ -48,7 +48,7 @@ class _StatefulFunction:
         self.is_found = False  # do the contents hold for the next call too, if its containers hold the same?
 
     def _traced(self, *args, **kwargs):
-        """The function's result, and what it replaced. The first and the last half are none of its code."""
+        """The function's result, and the replaced entries."""
         if _core.unguarded(self._is_plain):
             return self._plain(*args, **kwargs), ()
         result = self.fun(*args, **kwargs)

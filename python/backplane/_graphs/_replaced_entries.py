@@ -14,11 +14,11 @@ __all__ = []
 _LOADED = (_repr,)  # a module that is imported during a trace makes it one for that call alone
 
 class RunsAgain(BaseException):
-    """Ends a trace whose function runs again: what it did is taken back. No Exception, since it is not the function's."""
+    """Ends a trace whose function runs again. The trace's effects are taken back. It is not an Exception, since the function did not raise it."""
 
 
 class FoundReplaced(RunsAgain):
-    """The function replaces entries of which that was not known before."""
+    """The function replaces entries that have no tensors of their own yet."""
 
     def __init__(self, places):
         super().__init__("compile: the function replaces entries of the state")
@@ -180,7 +180,7 @@ class ReplacedEntries:
         return found + unknown
 
     def _are_apart(self, found, contents):
-        """Does each tensor get one new value, and shares its memory with no other one of the state?"""
+        """Does each tensor get one new value, and does no other tensor of the state share its memory?"""
         new_of = {}
         for entry, now in found:
             if new_of.setdefault(id(entry.own), now) is not now or _form(entry.own) != _form(now):
@@ -257,5 +257,5 @@ def _write(tensor, value):
 
 
 def _share(tensors, others):
-    """Does one of them share memory with one of the others, other than itself where the lists are one?"""
+    """Do two tensors, one of each list, share memory? If the lists are the same list, two different tensors of it."""
     return any(_core.shares_memory(x, y) for x in tensors for y in others if tensors is not others or x is not y)

@@ -17,7 +17,7 @@ void age_objects();
 
 // The functions that the collector calls: the list gc.callbacks. Empty: the program has put something else there.
 PyRef collector_callbacks();
-// Is the function of Python one of a tuple of them, or what one of them runs?
+// Does a callback of this tuple run the function of Python?
 bool is_callback(PyObject* callbacks, PyObject* function);
 
 }  // namespace backplane::python

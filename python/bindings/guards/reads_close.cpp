@@ -206,7 +206,7 @@ bool Reads::holds_again(PyObject* container, const Effects::Before& before) {
   return same;
 }
 
-// Does the dict hold under this key what it did before the run, where nothing but values of keys was changed in it?
+// Does the key have the same value as before the run? False also where keys were removed from the dict.
 bool Reads::holds_entry_again(PyObject* dict, PyObject* key, const Effects::Before& before) {
   if (!key || !PyDict_Check(dict) || !before.value) return false;
   for (const Effects::Effect& effect : effects_.all()) {

@@ -1,4 +1,4 @@
-"""What compile(state=) does with entries that a function replaces: how often it traces, what it refuses, and what callers may do between calls."""
+"""Entries of compile's state that a function replaces: the number of traces, refusals, and writes of callers between calls."""
 
 import backplane as bp
 import pytest

@@ -139,7 +139,7 @@ class Recorder {
   Recorder* outer_recorder_ = nullptr;
 };
 
-// forbid_keeping(tensors): the function that is traced may not leave one of the list anywhere.
+// forbid_keeping(tensors): the traced function may not store any of these tensors.
 PyObject* forbid_keeping(PyObject* module, PyObject* tensors);
 
 // unguarded(fun, *args, **kwargs): calls fun; what it reads is not guarded, what it stores is not repeated.
