@@ -26,9 +26,9 @@ namespace {
     return view;
   }
   if (ViewRecord* same = base->view ? same_view(*view, *base) : nullptr) [[unlikely]]
-    remember_view(*same->op, same->args(), same->n_args, view, unrecorded || same->unrecorded);
+    remember_view(*same->op, same->args(), same->n_args, same->base, view, unrecorded || same->unrecorded);
   else
-    remember_view(op, args, n_args, view, unrecorded);
+    remember_view(op, args, n_args, base, view, unrecorded);
   if (has_derivative) view->set_keys(kViewKey);
   return view;
 }

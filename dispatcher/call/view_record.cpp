@@ -82,8 +82,8 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 
 }  // namespace
 
-void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view, bool unrecorded) {
-  TensorImpl* base = impl(args[base_argument(op)].u.t);
+void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* base, TensorImpl* view,
+                   bool unrecorded) {
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
   // What it is taken of is as new as its own bases were when that was last looked at.
   uint64_t fresh_at;

@@ -16,8 +16,9 @@ inline uint32_t base_argument(const OpEntry& op) {
 // Is the result a constant of derivatives, so that none leads through a write into it?
 inline bool is_constant_view(const OpEntry& op) { return op.record->results[0].flags & BP_RESULT_NONDIFF; }
 
-// Remembers a call whose result is `view`, of its base_argument. `unrecorded`: made while recording is off.
-void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* view, bool unrecorded);
+// Remembers a call whose result is `view`, of its base_argument, `base`. `unrecorded`: made while recording is off.
+void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* base, TensorImpl* view,
+                   bool unrecorded);
 
 // The record of `base` or of a view that it is of, where `view`, taken of `base`, shows the same elements: a loop that
 // takes views of views in turn holds no more of them than differ. nullptr: none is found near by.

@@ -204,10 +204,10 @@ void call_at(Level& level, const Call& call) {
   });
   level.handle(call);
   if (!follows_argument(call.op)) return;
-  const TensorImpl* base = impl(call.args[base_argument(call.op)].u.t);
+  TensorImpl* base = impl(call.args[base_argument(call.op)].u.t);
   TensorImpl* view = impl(call.outs[0].u.t);
   if (base->wrapper && wrapper_of(level, view) && !is_copy(level, call, *base, *view))
-    remember_view(call.op, call.args, call.n_args, view, !records_now());
+    remember_view(call.op, call.args, call.n_args, base, view, !records_now());
 }
 
 }  // namespace

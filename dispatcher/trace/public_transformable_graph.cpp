@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "backplane/autograd.hpp"
 #include "graph/extract.hpp"
 #include "graph/kept_inputs.hpp"
 #include "graph/plans/draws.hpp"
 #include "graph/updates.hpp"
 #include "graph/view_chain.hpp"
+#include "levels/level.hpp"
 #include "memory/process/epoch.hpp"
+#include "tape/node.hpp"
 #include "trace/derived_graphs.hpp"
 
 namespace backplane {
@@ -21,9 +24,11 @@ static void put_unmoved(DerivedGraphs& derived, const std::vector<graph::ValueId
                         std::span<const Tensor> inputs, std::vector<Tensor>& values) {
   std::vector<Tensor> args(inputs.begin(), inputs.end());  // not the copies that are kept, which are the transforms'
   for (const graph::Constant& c : whole.constants()) args.push_back(c.tensor);
+  Level* lowest = thread_state.level;
+  if (!lowest || std::none_of(args.begin(), args.end(), [](const Tensor& t) { return impl(t)->wrapper; })) return;
+  while (lowest->below) lowest = lowest->below;
   std::vector<bool> followed;
-  for (const Tensor& t : args) followed.push_back(impl(t)->wrapper != nullptr);
-  if (std::find(followed.begin(), followed.end(), true) == followed.end()) return;
+  for (const Tensor& t : args) followed.push_back(impl(t)->wrapper || (grad_enabled() && wants_grad(impl(t))));
   const auto updated = std::span(whole.outputs).subspan(whole.n_results());
   std::vector<size_t> of;
   for (size_t k = 0; k < computed.size(); ++k)
@@ -32,6 +37,7 @@ static void put_unmoved(DerivedGraphs& derived, const std::vector<graph::ValueId
   if (!unmoved->graph) return;
   std::vector<Tensor> own;
   for (const size_t i : unmoved->arguments) own.push_back(args[i]);
+  const BelowLevel outside(*lowest);
   std::vector<Tensor> found = unmoved->graph->run(own, {});
   for (size_t k = 0; k < found.size(); ++k) values[unmoved->results[k]] = std::move(found[k]);
 }
