@@ -1,11 +1,13 @@
 #include "graph/updates.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "backplane/autograd.hpp"
 #include "backplane/operand.hpp"
 #include "call/formulas/role_calls.hpp"
+#include "levels/level.hpp"
 #include "memory/tensors/shared_bytes.hpp"
 #include "registry/tagged_op.hpp"
 #include "tape/node.hpp"
@@ -28,6 +30,12 @@ class WithoutRecording {
 
 // A copy into a given output has no history; an in-place call has one.
 void write(const Tensor& target, const Tensor& value, bool recorded) {
+  // The levels would take a copy between tensors from outside for a value of their own.
+  std::optional<BelowLevel> outside;
+  if (Level* lowest = thread_state.level; lowest && !impl(target)->wrapper && !impl(value)->wrapper) {
+    while (lowest->below) lowest = lowest->below;
+    outside.emplace(*lowest);
+  }
   const WithoutRecording without(!recorded);
   if (!grad_enabled() || !(wants_grad(impl(target)) || wants_grad(impl(value))))
     return roles::cast_into(impl(value), impl(target), roles::kAllKeys);
