@@ -105,7 +105,7 @@ def test_every_function_is_annotated(module):
 # PyTorch's and NumPy's words for arguments, which calls take beside the entry's: its spellings, and backplane/_calls/_other_forms.py.
 SPELLINGS = {"dim", "keepdim", "dims", "shifts", "diagonal", "ddof", "unbiased", "requires_grad", "alpha", "deg", "a_min", "a_max", "rounding_mode", "order",
              "size", "where", "initial", "kind", "mode", "copy", "loc", "scale", "shape", "dim1", "dim2", "eps", "N", "M", "n", "m", "end", "elements",
-             "test_elements", "sorted_sequence", "v", "values", "exponent", "reps", "other"}  # fmt: skip
+             "test_elements", "sorted_sequence", "v", "values", "exponent", "reps", "other", "input"}  # fmt: skip
 
 OF_DTYPE = {("mean", "dtype"), ("nanmean", "dtype"), ("softmax", "dtype"), ("log_softmax", "dtype")}
 
