@@ -146,7 +146,7 @@ def test_numpys_order_of_arguments(name):
     expected = draw((2, 3), **dict(zip(words, (5.0, 7.0))), generator=bp.Generator(3)).tolist()
     for args, more in [((5.0, 7.0, (2, 3)), {}), ((5, 7, [2, 3]), {}), ((5.0, 7.0), {"size": (2, 3)}), ((), {**dict(zip(words, (5, 7))), "size": (2, 3)})]:
         assert draw(*args, **more, generator=bp.Generator(3)).tolist() == expected
-    assert draw(2, 3).shape == (2, 3) == draw(size=(2, 3)).shape and draw(2, 3, 4).shape == (2, 3, 4)
+    assert draw(2, 3).shape == (2, 3) == draw(size=(2, 3)).shape and draw((2, 3, 4)).shape == (2, 3, 4)
     for shape in ((4.0, 3, 4), (4.0, 3), (2, (3,))):
         with pytest.raises(bp.ArgumentTypeError, match=f"{name}: argument 'shape'"):
             draw(shape)

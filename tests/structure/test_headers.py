@@ -18,7 +18,7 @@ from test_includes import LAYERS
 
 FOLDERS = (*LAYERS, "cli")
 SOURCES = [name for name in source_tree.tracked_files()
-           if re.fullmatch(rf"dispatcher/({'|'.join(FOLDERS)})/\w+\.cpp", name) and not name.endswith("/main.cpp")]
+           if re.fullmatch(rf"dispatcher/({'|'.join(FOLDERS)})(/\w+)?/\w+\.cpp", name) and not name.endswith("/main.cpp")]
 # Functions that a list of backplane/abi/vocabulary.h declares, all in one header, and several sources define.
 LISTED = {"builtin": "record/builtins.hpp", "shape_words": "record/shape_words.hpp"}
 BUILD = os.environ.get("BACKPLANE_BUILD", "")
@@ -27,9 +27,13 @@ OBJECTS = pathlib.Path(BUILD, "dispatcher/CMakeFiles/backplane_objects.dir")
 
 def own_header(source, files):
     """The header of the source's name, as it is included, or None."""
-    folder, stem = pathlib.PurePosixPath(source).parts[1], pathlib.PurePosixPath(source).stem
-    names = [f"{each}/{stem}.hpp" for each in (folder, *FOLDERS[:FOLDERS.index(folder)])]
-    return next((name for name in names if f"dispatcher/{name}" in files), None)
+    path = pathlib.PurePosixPath(source)
+    folder, part = path.parts[1], path.parent.relative_to("dispatcher")
+    lower = FOLDERS[: FOLDERS.index(folder)]
+    places = re.compile(rf"({'|'.join(map(str, (part, folder, *lower)))})(/\w+)?/{path.stem}\.hpp")
+    names = sorted(name.removeprefix("dispatcher/") for name in files if name.startswith("dispatcher/"))
+    found = [name for name in names if places.fullmatch(name)]
+    return next((name for name in found if name.startswith(f"{part}/")), found[0] if found else None)
 
 
 def complaint(source, text, files):
@@ -57,10 +61,12 @@ def test_each_source_begins_with_its_header():
     ("dispatcher/call/c.cpp", '#include "backplane/op.hpp"\n', False),
     ("dispatcher/call/c.cpp", '#include "call/a.hpp"\n', True),
     ("dispatcher/call/a.cpp", '#include "backplane/op.hpp"\n', True),
+    ("dispatcher/call/parts/d.cpp", '#include "call/parts/d.hpp"\n', False),
+    ("dispatcher/call/parts/d.cpp", '#include "call/a.hpp"\n', True),
     ("dispatcher/call/c.cpp", "int x;\n", True),
 ])  # fmt: skip
 def test_a_first_include_is_judged(source, text, wrong):
-    assert bool(complaint(source, text, {"dispatcher/call/a.hpp", "dispatcher/record/b.hpp"})) == wrong
+    assert bool(complaint(source, text, {"dispatcher/call/a.hpp", "dispatcher/record/b.hpp", "dispatcher/call/parts/d.hpp"})) == wrong
 
 
 def name_parts(symbol):

@@ -337,10 +337,11 @@ struct Offer {
   const char* name;
   const void* functions;
 };
-const Offer kOffers[] = {
-    {BP_EXTENSION_STREAMS, &kStreams}, {BP_EXTENSION_TIME, &kTime},         {BP_EXTENSION_CALLBACKS, &kCallbacks},
-    {BP_EXTENSION_PINNED, &kPinned},   {BP_EXTENSION_PEER, &kPeer},         {BP_EXTENSION_FEATURES, &kFeatures},
-    {BP_EXTENSION_CAPTURE, &kCapture}, {BP_EXTENSION_PROFILER, &kProfiler}, {BP_EXTENSION_RESET, &kReset}};
+const Offer kOffers[] = {{BP_EXTENSION_STREAMS, &kStreams},   {BP_EXTENSION_EVENTS, &kEvents},
+                         {BP_EXTENSION_TIME, &kTime},         {BP_EXTENSION_CALLBACKS, &kCallbacks},
+                         {BP_EXTENSION_PINNED, &kPinned},     {BP_EXTENSION_PEER, &kPeer},
+                         {BP_EXTENSION_FEATURES, &kFeatures}, {BP_EXTENSION_CAPTURE, &kCapture},
+                         {BP_EXTENSION_PROFILER, &kProfiler}, {BP_EXTENSION_RESET, &kReset}};
 
 }  // namespace
 

@@ -12,6 +12,7 @@ from backplane import Tensor
 
 from .._transforms import _gradient_sync
 from .._graphs._compiled_state import _StatefulFunction
+from .._graphs._replaced_entries import tensors_of
 from . import _collectives
 from ._connection import timeout
 from ._groups import Group, chosen
@@ -133,7 +134,7 @@ def _tensors_of(state: Any) -> list[Tensor]:
     """The tensors of modules, optimisers, dicts and lists, each once, in one order on all ranks."""
     finder = _StatefulFunction(lambda: None, [state], {})
     finder._find()
-    return list({id(tensor): tensor for _, _, tensor in finder.places}.values())
+    return list({id(tensor): tensor for _, _, tensor in tensors_of(finder.contents)}.values())
 
 
 def broadcast_state(state: Any, root: int = 0, *, group: Group | None = None) -> None:
