@@ -30,12 +30,32 @@ def compile_with_state(fun, *, state=None, inputs=None, outputs=None, **options)
 
     compiled = _StatefulFunction(fun, [part for part in (state, inputs, outputs) if part is not None], options)
 
+    names = _named_from(fun, options.get("dynamic"))
+
     @functools.wraps(fun, updated=())
     def call(*args, **kwargs):
+        if names and len(args) <= len(names[1]):
+            first, words = names
+            named = dict(zip(words[first:], args[first:]))
+            if twice := named.keys() & kwargs.keys():
+                raise _core.ArgumentTypeError(f"{call.__name__}: argument {min(twice)!r} was given twice, by position and by name")
+            args, kwargs = args[:first], {**named, **kwargs}
         return compiled(*args, **kwargs)
 
     call._state = compiled.state
     return call
+
+
+def _named_from(fun, dynamic):
+    """(place of the first argument that `dynamic` names, names of the positional ones), or None: what stands behind it goes by name."""
+    if not isinstance(dynamic, dict):
+        return None
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    words = [parameter.name for parameter in inspect.signature(fun).parameters.values() if parameter.kind in kinds]
+    places = [i for i, word in enumerate(words) if word in dynamic]
+    return (places[0], words) if places else None
 
 
 class _StatefulFunction:

@@ -107,3 +107,19 @@ def test_what_the_function_counts_is_counted_once_a_call():
     for _ in range(4):
         step(bp.ones(2))
     assert counts == [1, 2, 3, 4] and state["calls"] == 4 and state["a"].tolist() == [5, 5]
+
+
+def test_dynamic_names_arguments_that_are_given_by_position():
+    state = {"weight": bp.ones(3, 1)}
+
+    def step(x, y):
+        state["weight"] = state["weight"] * 2
+        return ((x @ state["weight"]) * y).sum()
+
+    traces = []
+    compiled = bp.compile(lambda x, y: (bp.unguarded(traces.append, None), step(x, y))[1], state=state, dynamic={"x": {0: "n"}, "y": {0: "n"}})
+    assert [compiled(bp.ones(n, 3), bp.ones(n, 1)).item() for n in (2, 3, 4)] == [12, 36, 96]
+    count = len(traces)
+    assert compiled(bp.ones(5, 3), y=bp.ones(5, 1)).item() == 240 and len(traces) == count
+    with pytest.raises(TypeError, match="'x' was given twice"):
+        compiled(bp.ones(2, 3), bp.ones(2, 1), x=bp.ones(2, 3))
