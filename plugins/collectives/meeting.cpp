@@ -215,7 +215,7 @@ void World::meet(const bp_host* host, Group& group, const Notice& notice, std::s
   const uint64_t number = group.calls++;
   const uint64_t digest = notice.digest();
   Slot& own = group.board.slot(group.place, number);
-  std::memcpy(own.operand, operand.data(), operand.size());
+  std::copy(operand.begin(), operand.end(), own.operand);  // of none, too, which has no address
   own.digest = digest;
   own.notice = notice;
   own.count.store(number + 1, std::memory_order_release);
