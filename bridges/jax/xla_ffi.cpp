@@ -156,7 +156,7 @@ XLA_FFI_Error* error_of(const XLA_FFI_CallFrame& frame, bp_status status, const 
 }
 
 // XLA asks each target once for the version of the API that it speaks. All that is used here exists since version 0.1,
-// so it is the version of the one that asks. An XLA of version 0.1 (jaxlib 0.8.0) asks without a table of its
+// so the answer is the asking XLA's own version. XLA of version 0.1 (jaxlib 0.8.0) asks without a table of its
 // functions.
 bool answer_metadata(const XLA_FFI_CallFrame& frame) {
   for (XLA_FFI_Extension_Base* each = frame.extension_start; each != nullptr; each = each->next) {

@@ -69,7 +69,7 @@ std::vector<Tensor> OverRows::call(Args args) {
 }
 
 // Where an argument or a result has the batch, all results get it: the rule of each row sees the cotangents of its row,
-// also those of a result that is the same for all rows. The cotangent of what has none is then a sum over rows.
+// for a result that is the same for all rows too. An argument without the batch gets the sum over rows.
 GraphFunction::Forward OverRows::forward(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   const Arguments arguments(level, args, batched_);

@@ -52,8 +52,8 @@ class TraceLevel final : public Level, private Sites {
 
  private:
   graph::ValueId value_of(TensorImpl* tensor);
-  // The same for a use that derivatives see: what was computed under no_grad is a constant of reverse mode there. So
-  // are the operands of a loop under no_grad, which may have no derivative.
+  // The same for a use that derivatives see: values computed under no_grad are constants of reverse mode there. So are
+  // the operands of a loop under no_grad, which may have no derivative.
   graph::ValueId used_value(TensorImpl* tensor, bool by_loop = false);
   bool is_inexact(graph::ValueId value) const;
   void note_unrecorded(graph::NodeId node);

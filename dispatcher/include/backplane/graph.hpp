@@ -130,8 +130,8 @@ class BACKPLANE_API TraceScope {
   // The tensor that the function sees instead of `example`. Reads only the shape (unless `shape` is given), dtype and
   // device of `example`.
   Tensor enter(const Tensor& example, std::string name, std::optional<Shape> shape = {});
-  // The caller differentiates the function, and never the graph in its place. What is computed under no_grad then needs
-  // no nodes that make it a constant.
+  // The caller differentiates the function, and never the graph in its place. Values computed under no_grad then need
+  // no nodes that make them constants.
   void runs_only();
   // Ends the scope. Results that depend on no input are constants of the graph.
   Graph leave(std::span<const Tensor> results, GraphOptions options = {});

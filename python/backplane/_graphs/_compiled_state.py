@@ -47,7 +47,7 @@ def compile_with_state(fun, *, state=None, inputs=None, outputs=None, **options)
 
 
 def _named_from(fun, dynamic):
-    """(place of the first argument that `dynamic` names, names of the positional ones), or None: what stands behind it goes by name."""
+    """(place of the first argument that `dynamic` names, names of the positional ones), or None. Arguments from that place on are passed by name."""
     if not isinstance(dynamic, dict):
         return None
     import inspect

@@ -126,4 +126,3 @@ def exclusive_or(x, *, axes, out_sharding=None):
             found = bp.bitwise_xor(found, part)
         x = found
     return x
-

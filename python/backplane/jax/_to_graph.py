@@ -73,9 +73,9 @@ def _jaxprs_in(params):
 
 
 def _literals(jaxpr, found):
-    """What is made before the trace: tensors of the numbers that stand in a jaxpr and of its inner constants, and jaxprs of random primitives."""
+    """The objects that are made before the trace: tensors of the numbers that stand in a jaxpr and of its inner constants, and jaxprs of random primitives."""
     for equation in jaxpr.eqns:
-        closed = expanded(equation)
+        closed = None if id(equation) in found else expanded(equation)  # a jaxpr may be called in several places
         if closed is not None:
             found[id(equation)] = closed
             found.update((id(constant), to_tensor(constant, found[_DEVICE])) for constant in closed.consts)
@@ -114,8 +114,6 @@ def _results(equation, values, placed):
     name, params = equation.primitive.name, equation.params
     if id(equation) in placed:
         return _call(placed[id(equation)], values, placed)
-    if name == "custom_linear_solve":
-        return _solve(params, values, placed)
     if name in _CALLS and _CALLS[name] in params:
         return _call(params[_CALLS[name]], values, placed)
     if name in _CONTROL:
@@ -131,7 +129,7 @@ def _results(equation, values, placed):
     return found if isinstance(found, (list, tuple)) else [found]
 
 
-def _solve(params, values, placed):
+def _solve(values, params, placed):
     """A linear system, as JAX solves it: the functions of the product itself, and of the transposes, are for derivatives."""
     lengths, solve = params["const_lengths"], params["jaxprs"].solve
     start = lengths.matvec + lengths.vecmat
@@ -183,5 +181,5 @@ def _scan(values, params, placed):
     return [*last, *(ys or [])]
 
 
-_CONTROL = {"cond": _cond, "while": _while, "scan": _scan}
+_CONTROL = {"cond": _cond, "while": _while, "scan": _scan, "custom_linear_solve": _solve}
 __all__: "Sequence[str]" = ["to_graph"]

@@ -5,7 +5,7 @@ import pytest
 from test_control import MODES, RUN
 from test_make_graph import same, tensor
 
-# Ops that give a view or a copy, of a tensor that a body takes from around it: nobody in the body made it, and its strides are what it shows.
+# Ops that give a view or a copy. Their tensor comes from outside of the body, so the body knows its strides from the tensor alone.
 MAYBE_VIEWS = {
     "reshape": lambda y: bp.reshape(y, [3, 2]),
     "reshape of transposed": lambda y: bp.reshape(y.mT, [-1]),
