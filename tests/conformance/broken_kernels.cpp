@@ -232,22 +232,20 @@ bp_status argument_held(const bp_frame* frame, const bp_value* args, int32_t n_a
   return right_kernel(frame, args, n_args, outs, n_outs);
 }
 
-// Computes by way of memory that all streams have in common. At its first elements each call waits until another call
-// has written there, so that the calls of two queues that overlap at all meet, also on a machine whose threads seldom
-// run at a time.
+// Keeps a parameter of its work at one place for all streams: the host writes it there when it records a call, the queue
+// reads it when it runs the call. Queues often wait for each other, hosts do not: each run waits for a moment, in which
+// the next host records, so that this is found on a machine whose threads seldom run at a time, too.
 void atan_by_way_of_one_place(const Call& call) {
-  static std::atomic<double> place;
+  static std::atomic<int> recorded, place;
+  const int mine = ++recorded;
+  place = mine;
   backplane::plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(
       call.compute(), [&]<class T>() {
-        call.record([loop = call.loop()] {
-          int meetings = 5;
-          sim::map_one<T, T>(loop, [&meetings](T x) {
-            place = x;
-            if (meetings-- > 0)
-              for (int turn = 0; turn < 20 && place == x; ++turn)
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            return static_cast<T>(std::atan(static_cast<T>(place.load())));
-          });
+        call.record([loop = call.loop(), mine] {
+          for (int turn = 0; turn < 20 && place == mine; ++turn)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          const T error = static_cast<T>(place - mine);
+          sim::map_one<T, T>(loop, [error](T x) { return std::atan(x) + error; });
         });
       });
 }
