@@ -187,3 +187,92 @@ def test_the_ends_of_a_support():
     assert dist.Geometric(1.0).log_prob(0).item() == 0 and dist.Geometric(1.0).log_prob(1).item() == -math.inf
     assert dist.Bernoulli(1.0).log_prob(True).item() == 0 and dist.Categorical([1.0, 0.0]).log_prob(1).item() == -math.inf
     assert dist.Categorical([0.2, 0.8]).log_prob(bp.asarray([True, False])).shape == (2,)
+
+
+# (distribution, value, log_prob), the numbers by torch.distributions in float64.
+MADE_OF_OTHERS = [
+    ("TransformedDistribution(Normal(0.5, 0.7), ExpTransform())", 1.5, -0.9768479277669628),
+    ("TransformedDistribution(Normal(0.5, 0.7), [AffineTransform(1.5, -2.0), SigmoidTransform()])", 0.3, -0.15782718600099732),
+    ("TransformedDistribution(Normal(0.5, 0.7), [TanhTransform()])", -0.4, -1.2584483105372697),
+    ("TransformedDistribution(Normal(0.5, 0.7), [SoftplusTransform(), PowerTransform(tensor(0.5))])", 0.9, 0.5348915013305323),
+    ("TransformedDistribution(Uniform(0.0, 1.0), [SigmoidTransform().inv, AffineTransform(1.0, 2.0)])", 0.4, -2.1018576694969995),
+    ("TransformedDistribution(Independent(Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])), 1), [StickBreakingTransform()])", [0.2, 0.5, 0.3], 0.5332713701278582),
+    ("TransformedDistribution(Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])), [StickBreakingTransform()])", [0.2, 0.5, 0.3], 0.5332713701278582),
+    ("MixtureSameFamily(Categorical(tensor([0.2, 0.8])), Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])))", 0.7, -1.6097641569706633),
+    ("MixtureSameFamily(Categorical(tensor([0.2, 0.8])), Independent(Normal(tensor([[0.1, -0.5], [1.0, 2.0]]), tensor([[1.0, 2.0], [0.5, 0.7]])), 1))", [0.7, 0.2], -3.7446996259669207),
+]
+
+
+@pytest.mark.parametrize(("made", "value", "log_prob"), MADE_OF_OTHERS)
+def test_densities_of_distributions_made_of_others(made, value, log_prob):
+    with bp.default_dtype(bp.float64):
+        one = eval(made, {**vars(dist), "tensor": bp.asarray})
+        value = bp.asarray(value)
+        np.testing.assert_allclose(one.log_prob(value).numpy(), log_prob, rtol=1e-9)
+        np.testing.assert_allclose(bp.compile(one.log_prob)(value).numpy(), log_prob, rtol=1e-9)
+        drawn = one.sample((3,), generator=bp.Generator(0))
+        assert drawn.shape == (3, *one.batch_shape, *one.event_shape) and bool(bp.isfinite(one.log_prob(drawn)).all())
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        dist.ExpTransform(), dist.SigmoidTransform(), dist.TanhTransform(), dist.SoftplusTransform(), dist.AffineTransform(1.0, -2.0),
+        dist.ComposeTransform([dist.ExpTransform(), dist.PowerTransform(0.5), dist.AffineTransform(1.0, 3.0)]), dist.ExpTransform().inv,
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_transforms_have_their_inverse_and_their_slope(transform):
+    x = bp.asarray([0.2, 0.7, 1.3], dtype=bp.float64)
+    y = transform(x)
+    np.testing.assert_allclose(transform.inv(y).numpy(), x.numpy(), rtol=1e-9)
+    slope = bp.grad(lambda x: transform(x).sum())(x)
+    np.testing.assert_allclose(transform.log_abs_det_jacobian(x, y).numpy(), np.log(np.abs(slope.numpy())), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(transform.inv.log_abs_det_jacobian(y, x).numpy(), -np.log(np.abs(slope.numpy())), rtol=1e-9, atol=1e-12)
+
+
+def test_stick_breaking_is_a_simplex_with_its_jacobian():
+    transform = dist.StickBreakingTransform()
+    x = bp.asarray([0.3, -1.0, 0.8], dtype=bp.float64)
+    y = transform(x)
+    assert math.isclose(y.sum().item(), 1) and np.allclose(transform.inv(y).numpy(), x.numpy())
+    jacobian = bp.jacrev(lambda x: transform(x)[:-1])(x).numpy()
+    assert math.isclose(transform.log_abs_det_jacobian(x, y).item(), np.log(abs(np.linalg.det(jacobian))), rel_tol=1e-9)
+    assert np.allclose(transform(bp.zeros(3)).numpy(), 0.25)
+
+
+def test_values_outside_of_a_transform():
+    one = dist.TransformedDistribution(dist.Normal(0.0, 1.0), dist.ExpTransform())
+    with pytest.raises(bp.ArgumentValueError, match="found -1.0"):
+        one.log_prob(-1.0)
+    found = bp.compile(one.log_prob)(bp.asarray([-1.0, 2.0]))
+    assert found[0].item() == -math.inf and math.isclose(found[1].item(), dist.LogNormal(0.0, 1.0).log_prob(2.0).item(), rel_tol=1e-6)
+    slope = bp.grad(lambda mean: dist.TransformedDistribution(dist.Normal(mean, bp.ones(())), dist.ExpTransform()).rsample((20000,), generator=bp.Generator(0)).mean())
+    assert math.isclose(slope(bp.asarray(0.0)).item(), math.exp(0.5), rel_tol=0.05)
+
+
+def test_a_transform_that_broadcasts_needs_a_base_of_its_shape():
+    one = dist.TransformedDistribution(dist.Normal(0.0, 1.0), dist.AffineTransform(bp.zeros(3), bp.ones(3)))
+    assert one.batch_shape == (3,)
+    with pytest.raises(bp.ShapeError, match="broadcasts"):
+        one.sample()
+    with pytest.raises(bp.ArgumentTypeError, match="function"):
+        dist.TransformedDistribution(dist.Normal(0.0, 1.0), [math.exp, lambda x: x])
+
+
+def test_mixtures_have_their_moments_and_refuse_other_components():
+    means = np.random.default_rng(0).standard_normal((2, 3, 4))
+    parts = dist.Independent(dist.Normal(bp.asarray(means), bp.ones((2, 3, 4), dtype=bp.float64)), 1)
+    weights = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    one = dist.MixtureSameFamily(dist.Categorical(bp.asarray(weights)), parts)
+    assert (one.batch_shape, one.event_shape) == ((2,), (4,))
+    mean = (weights[..., None] * means).sum(1)
+    np.testing.assert_allclose(one.mean.numpy(), mean)
+    np.testing.assert_allclose(one.variance.numpy(), (weights[..., None] * (1 + (means - mean[:, None]) ** 2)).sum(1))
+    drawn = one.sample((20000,), generator=bp.Generator(1)).numpy()
+    np.testing.assert_allclose(drawn.mean(0), mean, atol=0.06)
+    np.testing.assert_allclose(drawn.var(0), one.variance.numpy(), rtol=0.1)
+    with pytest.raises(bp.ShapeError, match="expected 2 components"):
+        dist.MixtureSameFamily(dist.Categorical(bp.ones(2)), dist.Normal(bp.zeros(3), bp.ones(3)))
+    with pytest.raises(bp.ArgumentTypeError, match="Normal"):
+        dist.MixtureSameFamily(dist.Normal(0.0, 1.0), dist.Normal(bp.zeros(3), bp.ones(3)))

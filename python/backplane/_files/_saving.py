@@ -25,8 +25,9 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
 
     obj: tensors, arrays, numbers, strings and None in dicts, lists and tuples; or an object with a state_dict (a module, an
         optimiser, a scheduler), of which that is written, also within a container.
-    path: a name that ends with .npy (one tensor) or .npz (a dict of tensors) chooses NumPy's formats. Every other name chooses
-        safetensors, with what is not a tensor in its metadata: every reader of safetensors opens the file.
+    path: a name that ends with .npy (one tensor) or .npz chooses NumPy's formats. In .npz, tensors of inner containers have the
+        keys on the way as a name, "layers.0.weight", and load gives one dict. Every other name chooses safetensors, with what is not
+        a tensor in its metadata: every reader of safetensors opens the file.
     metadata: strings by name for the file. max_shard_size: bytes above which the tensors go into several files, with an index
         of Hugging Face's form beside them.
     The arguments may come in the other order, as in NumPy.
@@ -146,10 +147,25 @@ def _save_numpy(obj, path, ending):
         with replaced(path) as file:
             numpy.save(file, _array(obj, "argument obj"), allow_pickle=False)
         return
-    obj = obj if isinstance(obj, dict) else {"arr_0": obj}
-    arrays = {str(name): _array(x, name) for name, x in obj.items()}
+    arrays = {}
+    _flatten_for_archive(obj, (), arrays)
     with replaced(path) as file:
         numpy.savez(file, **arrays)
+
+
+def _flatten_for_archive(x, path, arrays):
+    """Arrays by name; those of inner containers by the keys on the way, with dots between them."""
+    x = _state_of(x)
+    if len(path) > 100:
+        raise _core.ArgumentValueError("save: argument obj: found a container that contains itself, or a too deep one, expected a tree")
+    if isinstance(x, dict) or (isinstance(x, (list, tuple)) and any(isinstance(part, (_core.Tensor, dict, list, tuple)) for part in x)):
+        for key, part in x.items() if isinstance(x, dict) else enumerate(x):
+            _flatten_for_archive(part, (*path, str(key)), arrays)
+        return
+    name = ".".join(path) or "arr_0"
+    if name in arrays:
+        raise _core.ArgumentValueError(f"save: found two arrays of the name {name!r}; rename one of the keys")
+    arrays[name] = _array(x, name)
 
 
 def _array(x, place):
@@ -172,9 +188,9 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
     The content decides about the format, not the name. A model is a callable that takes a tensor per input, by position or name, and
     gives a tuple of tensors. A safetensors file gives what save was given, or a dict of tensors; likewise a Hugging Face index
     (NAME.safetensors.index.json) with its shards, the name that save was given with max_shard_size, or the folder that contains
-    one. .npy gives a tensor, .npz a dict. A .pt file of torch.save gives its containers and tensors; nothing in it is executed.
+    one. .npy gives a tensor, .npz a dict. A GGUF file gives a dict of tensors, quantised ones as float32. A .pt file of torch.save gives its containers and tensors; nothing in it is executed.
     device: where tensors go, and a model runs, in place of the devices on which it was traced.
-    lazy: a mapping that reads each tensor of a safetensors file or an index when it is asked for.
+    lazy: a mapping that reads each tensor of a safetensors file, an index or a GGUF file when it is asked for. Its `metadata` is a dict.
     Errors: FileNotFoundError; ArgumentValueError for a file that is damaged or of another format; VersionError for a model that a
         newer backplane wrote.
     """
@@ -199,6 +215,11 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
         return _load_safetensors(name, device, lazy)
     if begin.startswith(b"\x93NUMPY"):
         return _load_numpy(name, device)
+    if begin.startswith(b"GGUF"):
+        from ._gguf import GgufTensors
+
+        tensors = GgufTensors(os.fsdecode(name), device)
+        return tensors if lazy else tensors.read_all()
     if begin.startswith(b"PK\x03\x04"):
         return _load_archive(os.fsdecode(name), device)
     if begin.lstrip().startswith(b"{"):

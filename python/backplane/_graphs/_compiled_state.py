@@ -7,7 +7,7 @@ replaces have tensors of their own for that (_replaced_entries.py): when the fir
 import contextvars as _contextvars  # loaded now: a module that is imported during a trace makes it one for that call alone
 import gc as _gc
 
-from .. import _core
+from .. import _core, tree
 from .._tensors import _repr
 from .._transforms._grad import no_grad
 from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
@@ -16,6 +16,7 @@ __all__ = []
 _LOADED = (_contextvars, _gc, _repr)
 _PROBE = _core.asarray(0.0)
 _PLAIN = (str, int, float, complex, type(None))
+_OF_CALLS = ("_rates", "_own_rates", "_fixed", "_later")  # attributes of optimisers that are not state
 _ADVICE = (
     "With state=, what keeps it may be an optimiser or a module that is missing there: add it to state=. In a dict or a list of the state, "
     "put a tensor of its shape and dtype into its place before the call"
@@ -58,6 +59,13 @@ def _named_from(fun, dynamic):
     return (places[0], words) if places else None
 
 
+class _Part:
+    """Stands for an object of the state in the result of a graph: the caller gets the object itself, not a copy."""
+
+    def __init__(self, index):
+        self.index = index
+
+
 class _StatefulFunction:
     def __init__(self, fun, state, options):
         self.fun, self.state = fun, state
@@ -65,12 +73,15 @@ class _StatefulFunction:
         self.contents = []  # (dict, list or generator, its content before the call)
         self.replaced = ReplacedEntries()
         self.optimizers = []
+        self.parts = {}  # by its id, each module and other object of the state
+        self.later = []  # (scheduler, arguments) of the steps that the trace left for the end of the call
+        self.named = []  # the objects that graphs know by their positions here: returned ones, and schedulers
         self.is_found = False  # do the contents hold for the next call too, if its containers hold the same?
 
     def _traced(self, *args, **kwargs):
-        """The function's result, and the replaced entries."""
+        """The function's result, and the rest of the call, which needs values: the replaced entries, and schedulers' steps."""
         if _core.unguarded(self._is_plain):
-            return self._plain(*args, **kwargs), ()
+            return self._plain(*args, **kwargs), ((), (), False)
         result = self.fun(*args, **kwargs)
         return _core.unguarded(self._outcome, result)
 
@@ -78,13 +89,29 @@ class _StatefulFunction:
         """Before the function runs: does it run as it is?"""
         if not _has_values():
             self.replaced.start()
+            self.later = []
+            for optimizer in self.optimizers:
+                optimizer._later = self.later
             return False
         if self.replaced.entered:
             raise RunsPlainly("compile: the function runs as it is")
         return True
 
     def _outcome(self, result):
-        return self.replaced.replaced(self.contents, result)
+        returns_parts = any(id(x) in self.parts for x in tree.leaves(result, is_leaf=self._is_part))
+        if returns_parts:
+            result = tree.map(lambda x: _Part(self._position(x)) if self._is_part(x) else x, result, is_leaf=self._is_part)
+        result, replaced = self.replaced.replaced(self.contents, result)
+        return result, (replaced, tuple((self._position(scheduler), given) for scheduler, given in self.later), returns_parts)
+
+    def _position(self, x):
+        found = [i for i, known in enumerate(self.named) if known is x]
+        if not found:
+            self.named.append(x)
+        return found[0] if found else len(self.named) - 1
+
+    def _is_part(self, x):
+        return id(x) in self.parts
 
     def _plain(self, *args, **kwargs):
         result = self.fun(*args, **kwargs)
@@ -111,9 +138,11 @@ class _StatefulFunction:
             optimizer.init_state()
         if not _core.unguarded(self._enter, (args, kwargs)):
             raise RunsPlainly("compile: the function runs as it is")
-        result, said = self._run(lambda: self.compiled(*args, **kwargs))
-        self.replaced.leave(said)
-        return result
+        result, (replaced, later, returns_parts) = self._run(lambda: self.compiled(*args, **kwargs))
+        self.replaced.leave(replaced)
+        for i, given in later:
+            self.named[i].step(*given)
+        return tree.map(lambda x: self.named[x.index] if type(x) is _Part else x, result) if returns_parts else result
 
     def _enter(self, arguments):
         """False: in the trace of another function, and where memory is shared, the function runs as it is."""
@@ -137,13 +166,13 @@ class _StatefulFunction:
             raise
         finally:
             for optimizer in self.optimizers:
-                optimizer._rates = None
+                optimizer._rates = optimizer._later = None
 
     # ---- what the state consists of ---------------------------------------------------------------------------------
 
     def _find(self):
         """The state as it is before a call: the containers with their contents."""
-        self.contents, self.optimizers = [], []
+        self.contents, self.optimizers, self.parts = [], [], {}
         self.replaced.optimizers.clear()
         self.is_found, seen = True, set()
         for part in self.state:
@@ -195,9 +224,10 @@ class _StatefulFunction:
             self.optimizers.append(part)
         if not hasattr(part, "__dict__") or callable(part) and not _has_state(part):
             return
+        self.parts[id(part)] = part
         attributes, first = vars(part), len(self.contents)
         seen.add(id(attributes))
-        self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in ("_rates", "_own_rates", "_fixed")], seen)
+        self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in _OF_CALLS], seen)
         if self.optimizers and part is self.optimizers[-1]:
             self.replaced.optimizers |= {id(container) for container, _ in self.contents[first:]}
 

@@ -12,7 +12,9 @@ from ._discrete import *
 from ._distribution import *
 from ._divergence import *
 from ._gamma import *
+from ._made_of_others import *
 from ._powers import *
+from ._transforms import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

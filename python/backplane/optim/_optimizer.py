@@ -39,6 +39,7 @@ class Optimizer:
         # The rates and momentums of the groups, and their other options, for a compiled function that may not read them as numbers.
         self._rates: Tensor | None = None
         self._fixed: list[Any] = []
+        self._later: list[Any] | None = None  # in a trace of a compiled function: the schedulers' steps for the end of the call
         self._step_hooks: dict[str, list[Any]] = {"before": [], "after": []}
         if isinstance(params, Tensor):
             raise bp.ArgumentTypeError(f"{self._name()}: argument params: found a tensor, expected a list of them")

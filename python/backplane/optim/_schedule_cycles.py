@@ -10,7 +10,7 @@ from typing import Any
 import backplane as bp
 
 from ._optimizer import Optimizer
-from ._schedules import LRScheduler, _one_per_group, set_rate
+from ._schedules import LRScheduler, _one_per_group, may_wait, set_rate
 
 __all__ = ["ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR"]
 
@@ -206,6 +206,7 @@ class ReduceLROnPlateau:
         limit = self.best * (1 - sign * self.threshold) if self.threshold_mode == "rel" else self.best - sign * self.threshold
         return x < limit if self.mode == "min" else x > limit
 
+    @may_wait
     def step(self, metrics: Any, epoch: int | None = None) -> None:
         x = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -261,6 +262,7 @@ class ChainedScheduler(_OfSchedulers):
         self.optimizer = self._schedulers[0].optimizer
         self._last_lr = [float(group["lr"]) for group in self.optimizer.param_groups]
 
+    @may_wait
     def step(self) -> None:
         for scheduler in self._schedulers:
             scheduler.step()
@@ -284,6 +286,7 @@ class SequentialLR(_OfSchedulers):
         self._schedulers[0]._is_initial = False
         self._last_lr = self._schedulers[0].get_last_lr()
 
+    @may_wait
     def step(self) -> None:
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_right
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import backplane as bp
 
 from ._optimizer import Optimizer
+from ._whole_step import is_in_control_flow
 
 __all__ = [
     "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
@@ -27,12 +29,45 @@ def set_rate(group: dict[str, Any], rate: Any) -> None:
         group["lr"] = rate
 
 
+def may_wait(step: Callable[..., None]) -> Callable[..., None]:
+    """A scheduler's step that, in a compiled function whose state the optimiser is, runs when the call ends.
+
+    A graph reads the rates from tensors, and schedulers compute them with Python's numbers.
+    """
+
+    @functools.wraps(step)
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not bp.unguarded(_waits, self, args, kwargs):
+            step(self, *args, **kwargs)
+
+    return run
+
+
+def _waits(scheduler, args, kwargs):
+    later = scheduler.optimizer._later
+    if later is None:
+        return False
+    if is_in_control_flow():
+        raise bp.ArgumentValueError(
+            f"{type(scheduler).__name__}.step: found a call in a function of control flow that is compiled. Fix: call it outside of scan, while_loop and cond"
+        )
+    later.append((scheduler, (*args, *kwargs.values())))
+    return True
+
+
 class LRScheduler:
     """Changes the learning rates of an optimiser's groups at each step(), which is called after the optimiser's.
+
+    In a function that compile(state=) compiles, the step takes effect when the call ends, and causes no new trace.
 
     A subclass defines get_lr, which gives a rate per group from self.last_epoch, self.base_lrs and the groups.
     last_epoch: -1 for a start, else the number of the last step, of an optimiser whose groups have an "initial_lr".
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in vars(cls):
+            cls.step = may_wait(vars(cls)["step"])  # type: ignore[method-assign]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -54,8 +89,14 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Any]:
         """The rate of each group."""
+        if bp.unguarded(lambda: any(scheduler is self for scheduler, _ in self.optimizer._later or ())):
+            raise bp.ArgumentValueError(
+                f"{type(self).__name__}.get_last_lr: found a call after step in a compiled function, where the step waits for the end of the call. "
+                "Fix: call get_last_lr outside of the compiled function"
+            )
         return self._last_lr
 
+    @may_wait
     def step(self, epoch: int | None = None) -> None:
         """Goes on by one step, or to the step of a number."""
         if epoch is None:

@@ -61,6 +61,7 @@ def step(optimizer, index, group, clock, params, grads):
     """Changes the parameters of a group that share a clock."""
     states = [{name: x for name, x in optimizer.state[p].items() if name != "step"} for p in params]
     if optimizer._rates is not None:  # within compile(state=)
+        bp.unguarded(_check_place, optimizer)
         change(optimizer.rule, optimizer._fixed[index], optimizer._rates[index], clock, params, grads, states)
         return
     kept = _kept_step(optimizer, index, group, clock, params) if bp.unguarded(_core.has_values, params[0]) else None
@@ -69,6 +70,27 @@ def step(optimizer, index, group, clock, params, grads):
     else:
         moving = bp.asarray(moving_options(group), dtype=bp.float64, device=params[0].device)
         kept.function(moving, clock, params, [g.detach() for g in grads], states, kept.options)
+
+
+def _check_place(optimizer):
+    """Refuses a step of a compiled function that would be another one than the function's."""
+    if optimizer._later is None:
+        return
+    if optimizer._later:
+        raise bp.ArgumentValueError(
+            f"{type(optimizer).__name__}: found a step of a scheduler before it in the compiled function, whose rate is set when the call ends. "
+            "Fix: call the scheduler after the optimiser, or outside of the compiled function"
+        )
+    if is_in_control_flow():
+        raise bp.ArgumentValueError(
+            f"{type(optimizer).__name__}: found a step in a function of control flow that is compiled, which cannot change tensors from outside. "
+            f"Fix: carry the parameters and the state of bp.optim.{type(optimizer).__name__.lower()} through the loop"
+        )
+
+
+def is_in_control_flow():
+    """Is the innermost trace one of scan, while_loop or cond, and not of compile?"""
+    return _core.transforms_of(bp.asarray(0.0) + 1) != ["compile"]
 
 
 def _kept_step(optimizer, index, group, clock, params):

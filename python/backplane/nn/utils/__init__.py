@@ -1,4 +1,4 @@
-"""What training does with parameters as a whole: clipping gradients, one vector of all, weight norm, and sequences (rnn)."""
+"""What training does with parameters as a whole: clipping gradients, one vector of all, weight norm, parametrisations, and sequences (rnn)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from backplane import Tensor
 
 from ..._transforms import _gradient_sync
 from ..._calls._ops import refuse_names as _refuse_names
+from . import parametrizations as parametrizations
+from . import parametrize as parametrize
 from . import rnn as rnn
 from ..modules._weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
-    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-    "remove_weight_norm", "rnn", "vector_to_parameters", "weight_norm",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "parametrizations",
+    "parametrize", "remove_weight_norm", "rnn", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
 

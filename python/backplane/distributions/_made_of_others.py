@@ -1,0 +1,146 @@
+"""Distributions that are made of others: of one, through invertible functions, and of several, as a mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import backplane as bp
+from backplane import Generator, Tensor
+
+from ._discrete import Categorical
+from ._distribution import Distribution
+from ._transforms import ComposeTransform, Transform, sum_last
+
+__all__ = ["MixtureSameFamily", "TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of transform(x), where x has the base distribution.
+
+    transforms: a Transform, or several that are applied one after the other.
+    Errors: ArgumentTypeError for what is not a transform; ShapeError for a base distribution with fewer axes than the transform takes.
+
+    Example:
+        >>> d = bp.distributions
+        >>> lognormal = d.TransformedDistribution(d.Normal(0.0, 1.0), d.ExpTransform())
+        >>> round(lognormal.log_prob(2.0).item(), 4)
+        -1.8523
+    """
+
+    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform]) -> None:
+        parts = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        for part in parts:
+            if not isinstance(part, Transform):
+                raise bp.ArgumentTypeError(f"TransformedDistribution: argument transforms: found {type(part).__name__}, expected a Transform")
+        self.base_dist, self.transforms = base_distribution, parts
+        self._whole = ComposeTransform(parts)
+        self.has_rsample = base_distribution.has_rsample
+        base = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        if len(base) < self._whole.event_dim_in:
+            raise bp.ShapeError(
+                f"TransformedDistribution: argument base_distribution: found samples of shape {base}, expected at least {self._whole.event_dim_in} axes"
+            )
+        shape = self._whole.forward_shape(base)
+        own = len(base_distribution.event_shape)
+        self._base_event = max(self._whole.event_dim_in, own)
+        event = self._base_event + self._whole.event_dim_out - self._whole.event_dim_in
+        self._is_whole = tuple(self._whole.inverse_shape(shape)) == base  # else the transform broadcasts, and samples need the larger shape
+        split = len(shape) - event
+        super().__init__(shape[:split], shape[split:])
+
+    def _base_sample(self, draw: Any, sample_shape: Any, generator: Generator | None) -> Tensor:
+        if not self._is_whole:
+            raise bp.ShapeError(
+                f"TransformedDistribution: found a transform that broadcasts samples to {(*self.batch_shape, *self.event_shape)}; "
+                "expected a base distribution of this shape, whose draws differ"
+            )
+        return draw(sample_shape, generator=generator)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self._whole(self._base_sample(self.base_dist.rsample, sample_shape, generator))
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        with bp.no_grad():
+            return bp.stop_gradient(self._whole(self._base_sample(self.base_dist.sample, sample_shape, generator)))
+
+    def log_prob(self, value: Any) -> Tensor:
+        like = self.base_dist.mean if not isinstance(value, Tensor) else value
+        y = self._number(value, like)
+        inside = self._whole._inside(y)
+        kept = y
+        if inside is not None:
+            from ._distribution import require
+
+            if not require("TransformedDistribution.log_prob", "value", y, bp.broadcast_to(inside, y.shape), "a value of the transform"):
+                y = bp.where(inside, y, self._whole(bp.zeros(self._whole.inverse_shape(y.shape), dtype=y.dtype, device=y.device)))
+        x = self._whole._inverse(y)
+        slope = sum_last(self._whole.log_abs_det_jacobian(x, y), self._base_event - self._whole.event_dim_in)
+        density = sum_last(self.base_dist.log_prob(x), self._base_event - len(self.base_dist.event_shape)) - slope
+        if inside is None or kept is y:
+            return density
+        event = len(self.event_shape)
+        everywhere = bp.broadcast_to(inside, y.shape)
+        return bp.where(bp.all(everywhere, axis=list(range(-event, 0))) if event else everywhere, density, -bp.inf)
+
+
+class MixtureSameFamily(Distribution):
+    """A mixture: the last axis of the component distribution's batch is the component, which mixture_distribution chooses.
+
+    Errors: ArgumentTypeError if mixture_distribution is not a Categorical; ShapeError for another number of components.
+
+    Example:
+        >>> d = bp.distributions
+        >>> two = d.MixtureSameFamily(d.Categorical(bp.asarray([0.3, 0.7])), d.Normal(bp.asarray([-1.0, 1.0]), bp.ones(2)))
+        >>> two.mean
+        tensor(0.4000)
+    """
+
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution) -> None:
+        if not isinstance(mixture_distribution, Categorical):
+            raise bp.ArgumentTypeError(
+                f"MixtureSameFamily: argument mixture_distribution: found {type(mixture_distribution).__name__}, expected a Categorical"
+            )
+        batch = component_distribution.batch_shape
+        count = mixture_distribution.probs.shape[-1]
+        if not batch or batch[-1] != count:
+            raise bp.ShapeError(
+                f"MixtureSameFamily: argument component_distribution: found a batch of shape {batch}, expected {count} components on the last axis"
+            )
+        self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
+        super().__init__(bp.broadcast_shapes(batch[:-1], mixture_distribution.batch_shape), component_distribution.event_shape)
+
+    def _weights(self) -> Tensor:
+        probs = self.mixture_distribution.probs
+        return probs.reshape((*probs.shape, *[1] * len(self.event_shape)))
+
+    def _axis(self) -> int:
+        return -1 - len(self.event_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return bp.sum(self._weights() * self.component_distribution.mean, axis=self._axis())
+
+    @property
+    def variance(self) -> Tensor:
+        """The mean of the variances, and the variance of the means."""
+        apart = self.component_distribution.mean - bp.expand_dims(self.mean, axis=self._axis())
+        return bp.sum(self._weights() * (self.component_distribution.variance + apart**2), axis=self._axis())
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.component_distribution.mean)
+        event = len(self.event_shape)
+        own = bp.expand_dims(x, axis=x.ndim - event)
+        probs = self.mixture_distribution.probs
+        return bp.logsumexp(self.component_distribution.log_prob(own) + bp.log(probs), axis=-1)
+
+    def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        with bp.no_grad():
+            drawn = self.component_distribution.sample(sample_shape, generator=generator)
+            chosen = self.mixture_distribution.sample(sample_shape, generator=generator)
+            given = (sample_shape,) if hasattr(sample_shape, "__index__") else tuple(sample_shape)
+            chosen = bp.broadcast_to(chosen, (*given, *self.batch_shape))
+            drawn = bp.broadcast_to(drawn, (*given, *self.batch_shape, self.mixture_distribution.probs.shape[-1], *self.event_shape))
+            index = chosen.reshape((*chosen.shape, 1, *[1] * len(self.event_shape)))
+            index = bp.broadcast_to(index, (*chosen.shape, 1, *self.event_shape))
+            return bp.stop_gradient(bp.squeeze(bp.take_along_axis(drawn, index, axis=self._axis()), axis=self._axis()))

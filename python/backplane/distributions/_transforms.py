@@ -1,0 +1,284 @@
+"""Invertible functions with the logarithm of their derivative, from which TransformedDistribution makes distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import backplane as bp
+from backplane import Tensor
+
+__all__ = [
+    "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "SoftplusTransform", "StickBreakingTransform",
+    "TanhTransform", "Transform",
+]  # fmt: skip
+
+
+class Transform:
+    """An invertible function: transform(x), transform.inv(y), and transform.log_abs_det_jacobian(x, y).
+
+    A subclass defines _call, _inverse and log_abs_det_jacobian. event_dim_in and event_dim_out: how many axes of x and of y, from the
+    last one, one value of the function takes and gives; the logarithm is summed over those of x. 0: it acts on each element.
+    """
+
+    event_dim_in = event_dim_out = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._call(x)
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse, as a transform."""
+        return _Inverse(self)
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: _call is not defined; define it in the subclass")
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: _inverse is not defined; define it in the subclass")
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """log |dy/dx| at x, where y is transform(x)."""
+        raise NotImplementedError(f"{type(self).__name__}: log_abs_det_jacobian is not defined; define it in the subclass")
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of transform(x) for x of this shape."""
+        return tuple(shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        """Where y is a value of the function; None: everywhere."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class _Inverse(Transform):
+    def __init__(self, transform: Transform) -> None:
+        self._of = transform
+        self.event_dim_in, self.event_dim_out = transform.event_dim_out, transform.event_dim_in
+
+    @property
+    def inv(self) -> Transform:
+        return self._of
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._of._inverse(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._of(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._of.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self._of.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return self._of.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}.inv"
+
+
+def sum_last(x: Tensor, count: int) -> Tensor:
+    """The sum over the last `count` axes."""
+    return bp.sum(x, axis=list(range(-count, 0))) if count else x
+
+
+class ComposeTransform(Transform):
+    """One transform after the other, the first one first."""
+
+    def __init__(self, parts: Sequence[Transform]) -> None:
+        self.parts = list(parts)
+        at = 0  # of the axes of one event, how many more than the first part's the value has between two parts
+        needed = 0
+        for part in self.parts:
+            needed = max(needed, part.event_dim_in - at)
+            at += part.event_dim_out - part.event_dim_in
+        self.event_dim_in, self.event_dim_out = needed, needed + at
+
+    def _call(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part._inverse(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        total: Any = bp.zeros_like(sum_last(x, self.event_dim_in))
+        event_dim = self.event_dim_in
+        for i, part in enumerate(self.parts):
+            after = y if i == len(self.parts) - 1 else part(x)
+            total = total + sum_last(part.log_abs_det_jacobian(x, after), event_dim - part.event_dim_in)
+            event_dim += part.event_dim_out - part.event_dim_in
+            x = after
+        return total
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return tuple(shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return tuple(shape)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return self.parts[-1]._inside(y) if self.parts else None
+
+    def __repr__(self) -> str:
+        return f"ComposeTransform({self.parts!r})"
+
+
+class ExpTransform(Transform):
+    """exp(x)."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return bp.exp(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return bp.log(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return y > 0
+
+
+class PowerTransform(Transform):
+    """x ** exponent, of positive x."""
+
+    def __init__(self, exponent: Any) -> None:
+        self.exponent = exponent
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x**self.exponent
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y ** (1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return bp.log(bp.abs(self.exponent * y / x))
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return bp.broadcast_shapes(tuple(shape), getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return y > 0
+
+
+class SigmoidTransform(Transform):
+    """1 / (1 + exp(-x))."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return bp.sigmoid(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return bp.log(y) - bp.log1p(-y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -bp.softplus(-x) - bp.softplus(x)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return (y > 0) & (y < 1)
+
+
+class SoftplusTransform(Transform):
+    """log(1 + exp(x))."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return bp.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y + bp.log(-bp.expm1(-y))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -bp.softplus(-x)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return y > 0
+
+
+class TanhTransform(Transform):
+    """tanh(x)."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return bp.tanh(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return bp.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return 2 * (math.log(2) - x - bp.softplus(-2 * x))
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return bp.abs(y) < 1
+
+
+class AffineTransform(Transform):
+    """loc + scale * x. event_dim: how many axes, from the last one, are one event."""
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+        self.loc, self.scale = loc, scale
+        self.event_dim_in = self.event_dim_out = event_dim
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return sum_last(bp.log(bp.abs(bp.ones_like(x) * self.scale)), self.event_dim_in)
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return bp.broadcast_shapes(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+
+    inverse_shape = forward_shape
+
+    def __repr__(self) -> str:
+        return f"AffineTransform(loc={self.loc}, scale={self.scale})"
+
+
+class StickBreakingTransform(Transform):
+    """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of what is left."""
+
+    event_dim_in = event_dim_out = 1
+
+    def _shifts(self, count: int, like: Tensor) -> Tensor:
+        return bp.log(bp.arange(count, 0, -1, dtype=like.dtype, device=like.device))
+
+    def _call(self, x: Tensor) -> Tensor:
+        shares = bp.sigmoid(x - self._shifts(x.shape[-1], x))
+        one = bp.ones_like(x[..., :1])
+        left = bp.concat([one, bp.cumulative_prod(1 - shares, axis=-1)], axis=-1)
+        return bp.concat([shares, one], axis=-1) * left
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        left = bp.flip(bp.cumulative_sum(bp.flip(y[..., 1:], axis=-1), axis=-1), axis=-1)
+        return bp.log(y[..., :-1]) - bp.log(left) + self._shifts(y.shape[-1] - 1, y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        shifted = x - self._shifts(x.shape[-1], x)
+        return bp.sum(bp.log(y[..., :-1]) - bp.softplus(shifted), axis=-1)
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] - 1)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        return bp.all(y > 0, axis=-1, keepdims=True) & (bp.abs(bp.sum(y, axis=-1, keepdims=True) - 1) < 1e-4)
