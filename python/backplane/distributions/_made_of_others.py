@@ -10,7 +10,7 @@ from backplane import Generator, Tensor
 
 from ._discrete import Categorical
 from ._distribution import Distribution
-from ._transforms import ComposeTransform, Transform, sum_last
+from ._transforms import ComposeTransform, Transform, broadcast, sum_last
 
 __all__ = ["MixtureSameFamily", "TransformedDistribution"]
 
@@ -108,7 +108,7 @@ class MixtureSameFamily(Distribution):
                 f"MixtureSameFamily: argument component_distribution: found a batch of shape {batch}, expected {count} components on the last axis"
             )
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
-        super().__init__(bp.broadcast_shapes(batch[:-1], mixture_distribution.batch_shape), component_distribution.event_shape)
+        super().__init__(broadcast(batch[:-1], mixture_distribution.batch_shape), component_distribution.event_shape)
 
     def _weights(self) -> Tensor:
         probs = self.mixture_distribution.probs

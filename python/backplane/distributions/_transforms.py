@@ -85,6 +85,12 @@ class _Inverse(Transform):
         return f"{self._of!r}.inv"
 
 
+def broadcast(*shapes: Any) -> tuple[int, ...]:
+    """The shape that these shapes broadcast to."""
+    found: Any = bp.broadcast_shapes(*shapes)
+    return found
+
+
 def sum_last(x: Tensor, count: int) -> Tensor:
     """The sum over the last `count` axes."""
     return bp.sum(x, axis=list(range(-count, 0))) if count else x
@@ -171,7 +177,7 @@ class PowerTransform(Transform):
         return bp.log(bp.abs(self.exponent * y / x))
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return bp.broadcast_shapes(tuple(shape), getattr(self.exponent, "shape", ()))
+        return broadcast(tuple(shape), getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
 
@@ -244,7 +250,7 @@ class AffineTransform(Transform):
         return sum_last(bp.log(bp.abs(bp.ones_like(x) * self.scale)), self.event_dim_in)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return bp.broadcast_shapes(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+        return broadcast(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
 
@@ -253,7 +259,7 @@ class AffineTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of what is left."""
+    """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of the rest."""
 
     event_dim_in = event_dim_out = 1
 

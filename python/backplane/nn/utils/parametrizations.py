@@ -38,6 +38,9 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 class _SpectralNorm(Module):
+    _u: Tensor
+    _v: Tensor
+
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__()
         self.n_power_iterations, self.eps = n_power_iterations, eps
@@ -91,6 +94,8 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
 
 
 class _Orthogonal(Module):
+    base: Tensor
+
     def __init__(self, orthogonal_map: str, shape: tuple[int, ...], like: Tensor, use_trivialization: bool) -> None:
         super().__init__()
         self.orthogonal_map = orthogonal_map

@@ -115,7 +115,8 @@ def _class_of(base: type, names: frozenset[str]) -> type:
     if (base, names) not in _classes:
 
         def setattr_(self: Any, name: str, value: Any) -> None:
-            (object.__setattr__ if name in names else base.__setattr__)(self, name, value)
+            owner: Any = object if name in names else base
+            owner.__setattr__(self, name, value)
 
         content = {name: _property(name) for name in names} | {"__setattr__": setattr_, "_parametrized": (base, names), "__module__": base.__module__}
         content["__call__"] = lambda self, *args, **kwargs: _called(base, self, args, kwargs)
