@@ -13,7 +13,7 @@ import re
 
 import torch
 
-from . import _row_derivatives, _row_functions, _row_networks
+from . import _row_bags, _row_derivatives, _row_functions, _row_groups, _row_networks, _row_recurrent
 
 # What an argument is that an overload does not have, where that is not None.
 _ABSENT = {"keepdim": False, "unbiased": True, "accumulate": False, "non_blocking": False}
@@ -52,8 +52,8 @@ def _add(row, section):
 
 
 def names():
-    """The operators that have a row, with their overload where the row is for one alone."""
-    return sorted(_rows)
+    """The operators of aten that have a row, with their overload where the row is for one alone."""
+    return sorted(name for name in _rows if "::" not in name)
 
 
 def has_row(overload):
@@ -62,11 +62,11 @@ def has_row(overload):
 
 
 def _row(overload):
-    if overload.namespace != "aten" or overload._schema.is_mutable or any(word in str(overload._schema) for word in ("Dimname", "out_dtype")):
-        return None
     name, _, which = overload.name().removeprefix("aten::").partition(".")
-    which = which or "default"
-    for key in (f"{name}.{which}", name):
+    one = f"{name}.{which or 'default'}"
+    if overload._schema.is_mutable or "Dimname" in str(overload._schema) or ("out_dtype" in str(overload._schema) and one not in _rows):
+        return None
+    for key in (one, name):
         if key in _rows:
             return _rows[key]
     return None
@@ -141,7 +141,7 @@ def _names():
     import backplane.nn.functional as functional
 
     found = {"bp": bp, "op": bp.ops.bp, "t": spelled, "F": functional}
-    for module in (_row_functions, _row_networks, _row_derivatives):
+    for module in (_row_functions, _row_networks, _row_recurrent, _row_groups, _row_bags, _row_derivatives):
         found.update({name: getattr(module, name) for name in module.__all__})
     return found
 

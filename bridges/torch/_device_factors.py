@@ -8,6 +8,8 @@ from __future__ import annotations
 import backplane as bp
 import backplane.compat.torch as spelled
 
+from . import _device_reflections
+
 op = bp.ops.bp
 
 __all__ = ["ROWS"]
@@ -143,4 +145,5 @@ ROWS = {
     "_linalg_det": det,
     "_linalg_slogdet": slogdet,
     "_linalg_solve_ex": solve,
+    **_device_reflections.ROWS,
 }

@@ -136,6 +136,15 @@ def checked(found, expected, node):
     return found if found.dtype == dtype else bp.ops.bp.cast(found, dtype)
 
 
+def _needed(graph):
+    """The nodes whose values the results read, directly or through others."""
+    found = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in found:
+            found.update(node.all_input_nodes)
+    return found
+
+
 class GraphFunction:
     """A callable over a GraphModule: a tensor or number per placeholder, and what its output node lists.
 
@@ -146,6 +155,7 @@ class GraphFunction:
     def __init__(self, module, device=None, who="backplane.torch"):
         self.device = None if device in (None, "cpu") else bp.Device(str(device))
         self.placeholders, self.steps, self.constants, missing = [], [], {}, []
+        needed = _needed(module.graph)
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 self.placeholders.append(node)
@@ -154,6 +164,8 @@ class GraphFunction:
             elif node.op == "output":
                 self.results = prepared(node.args[0])
             elif node.op == "call_function":
+                if node not in needed and not isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
+                    continue  # an assertion, or a number that assertions alone read
                 function = _function_of(node)
                 if function is None:
                     missing.append(str(node.target))

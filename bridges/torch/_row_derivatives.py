@@ -5,11 +5,11 @@ from __future__ import annotations
 import backplane as bp
 
 from ._row_functions import converted
-from ._row_networks import convolution, refuse_dropout, upsample
+from ._row_networks import convolution, ctc_loss, refuse_dropout, upsample
 
 op = bp.ops.bp
 
-__all__ = ["attention_backward", "batch_norm_backward", "chosen", "convolution_backward", "embedding_backward", "group_norm_backward",
+__all__ = ["attention_backward", "batch_norm_backward", "chosen", "convolution_backward", "ctc_loss_backward", "embedding_backward", "group_norm_backward",
            "layer_norm_backward", "max_pool_backward", "pullback", "rms_norm_backward", "upsample_backward"]  # fmt: skip
 
 
@@ -129,11 +129,25 @@ def embedding_backward(cotangent, indices, count, padding_idx, scale_by_frequenc
     return op.index_add(bp.zeros([count, cotangent.shape[-1]], dtype=cotangent.dtype), 0, flat, rows)
 
 
+def ctc_loss_backward(cotangent, log_probs, targets, input_lengths, target_lengths, losses, blank, zero_infinity):
+    """PyTorch's gradient, with the sum over labels that the gradient of a log softmax in front would subtract: 0 within each step."""
+    found = pullback(lambda x: ctc_loss(x, targets, input_lengths, target_lengths, blank, zero_infinity), cotangent, log_probs)[0]
+    if zero_infinity:
+        cotangent = bp.where(losses == bp.inf, 0, cotangent)
+    lengths = input_lengths if isinstance(input_lengths, bp.Tensor) else bp.asarray(list(input_lengths))
+    if log_probs.ndim == 3:
+        cotangent, times = bp.reshape(cotangent, [1, -1, 1]), bp.reshape(bp.arange(log_probs.shape[0]), [-1, 1, 1])
+        lengths = bp.reshape(lengths, [1, -1, 1])
+    else:
+        times = bp.reshape(bp.arange(log_probs.shape[0]), [-1, 1])
+    return found + bp.where(times < lengths, bp.exp(log_probs) * cotangent, 0)
+
+
 def attention_backward(cotangent, query, key, value, result, lse, mask, dropout_p, causal, scale):
     refuse_dropout(dropout_p)
     delta = bp.sum(cotangent * result, [-1])
     return tuple(op.attention_grad(query, key, value, cotangent, lse, delta, mask, causal=causal, scale=scale))
 
 
-def upsample_backward(cotangent, input_size, output_size, mode, align_corners, scales):
-    return pullback(lambda x: upsample(x, output_size, mode, align_corners, scales), cotangent, bp.zeros(input_size, dtype=cotangent.dtype))[0]
+def upsample_backward(cotangent, input_size, output_size, mode, align_corners, scales, antialias=False):
+    return pullback(lambda x: upsample(x, output_size, mode, align_corners, scales, antialias), cotangent, bp.zeros(input_size, dtype=cotangent.dtype))[0]

@@ -7,8 +7,8 @@ import backplane as bp
 op = bp.ops.bp
 
 __all__ = [
-    "along_axis", "axes", "bernoulli", "concatenated", "converted", "gathered", "index_put", "index_reduce", "indexed", "masked_fill", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
-    "safe_softmax", "scattered", "sliced", "solve", "unique", "where",
+    "along_axis", "axes", "bernoulli", "concatenated", "converted", "frexp", "gathered", "index_put", "index_reduce", "indexed", "masked_fill", "masked_select", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
+    "safe_softmax", "scattered", "sliced", "solve", "spherical_bessel_j0", "unique", "where",
 ]  # fmt: skip
 
 _KINDS = {"bool": 0, "unsigned integer": 1, "signed integer": 1, "integral": 1, "real floating": 2, "complex floating": 3}
@@ -116,6 +116,29 @@ def safe_softmax(x, dim, dtype):
     return bp.where(empty, 0.0, bp.softmax(converted(bp.where(empty, 0.0, x), dtype), axis=[dim]))
 
 
+def spherical_bessel_j0(x):
+    """sin(x) / x, 1 at 0 and 0 at infinity."""
+    x = x if _KINDS[x.dtype.kind] >= 2 else op.cast(x, bp.get_default_dtype())
+    is_plain = bp.logical_and(x != 0, bp.logical_not(bp.isinf(x)))
+    safe = bp.where(is_plain, x, bp.ones_like(x))
+    return bp.where(is_plain, bp.sin(safe) / safe, bp.where(x == 0, bp.ones_like(x), bp.where(bp.isinf(x), bp.zeros_like(x), x)))
+
+
+def frexp(x):
+    """(mantissas with a size from 0.5 up to 1, exponents): x is mantissa * 2^exponent. 0, infinities and NaN have the exponent 0."""
+    if x.dtype in (bp.float16, bp.bfloat16):
+        mantissa, exponent = frexp(op.cast(x, bp.float32))
+        return op.cast(mantissa, x.dtype), exponent
+    bits, bias, integers = (23, 126, bp.int32) if x.dtype == bp.float32 else (52, 1022, bp.int64)
+    is_small = bp.abs(x) < bp.finfo(x.dtype).smallest_normal
+    words = op.bitcast(bp.where(is_small, x * 2.0 ** (bits + 1), x), integers)
+    field = ((1 << (integers == bp.int32 and 8 or 11)) - 1) << bits
+    exponent = bp.right_shift(bp.bitwise_and(words, field), bits) - bias - bp.where(is_small, bits + 1, 0)
+    mantissa = op.bitcast(bp.bitwise_or(bp.bitwise_and(words, ~field), bias << bits), x.dtype)
+    is_plain = bp.logical_and(x != 0, bp.isfinite(x))
+    return bp.where(is_plain, mantissa, x), op.cast(bp.where(is_plain, exponent, 0), bp.int32)
+
+
 # ---- shapes -------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +189,13 @@ def along_axis(function, x, *sources):
     if x.ndim:
         return function(x, *sources)
     return bp.reshape(function(bp.reshape(x, [1]), *(bp.reshape(source, [-1]) for source in sources)), [])
+
+
+def masked_select(x, mask):
+    """The elements where the mask is true, as a vector, also of tensors without axes."""
+    import backplane.compat.torch as spelled
+
+    return spelled.masked_select(_expanded_scalar(x), _expanded_scalar(mask) if x.ndim == 0 else mask)
 
 
 def _expanded_scalar(x):

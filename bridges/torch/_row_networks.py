@@ -10,7 +10,7 @@ from ._row_functions import converted
 op = bp.ops.bp
 
 __all__ = [
-    "INVERSE_NORMS", "NORMS", "REDUCTIONS", "attention", "attention_with_lse", "batch_norm_functional", "batch_norm_inference", "convolution", "fourier", "grid_sample", "group_norm_with_moments",
+    "INVERSE_NORMS", "NORMS", "REDUCTIONS", "attention", "attention_with_lse", "batch_norm_functional", "batch_norm_inference", "convolution", "ctc_loss_with_alpha", "fourier", "grid_sample", "group_norm_with_moments",
     "layer_norm_with_moments", "nll_loss", "rms_norm", "rms_norm_with_rstd", "upsample", "weight_norm", "with_reserve",
 ]  # fmt: skip
 
@@ -140,13 +140,25 @@ def nll_loss(x, target, weight, reduction, ignore_index):
     return F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction]), total
 
 
-def upsample(x, output_size, mode, align_corners, scales):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    """The loss of each sequence; log_probs (time, batch, labels) or (time, labels)."""
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity)
+
+
+def ctc_loss_with_alpha(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    """(the losses, an empty buffer): the backward operator computes what PyTorch keeps in the buffer once more."""
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity), bp.zeros((0,), dtype=log_probs.dtype)
+
+
+def upsample(x, output_size, mode, align_corners, scales, antialias=False):
     """x with spatial axes of output_size, or scales times as long; a scale that is given fixes where elements are taken."""
     if scales is not None and all(scale is not None for scale in scales):
-        found = F.interpolate(x, None, list(scales), mode=mode, align_corners=align_corners)
+        found = F.interpolate(x, None, list(scales), mode=mode, align_corners=align_corners, antialias=antialias)
         if output_size is None or list(found.shape[2:]) == list(output_size):
             return found
-    return F.interpolate(x, list(output_size), mode=mode, align_corners=align_corners)
+        if not align_corners and any(abs(n * scale - size) > 1 for n, scale, size in zip(x.shape[2:], scales, output_size)):
+            raise bp.ArgumentValueError(f"backplane.torch: upsample: found the output size {list(output_size)}, expected that of the scales {list(scales)}")
+    return F.interpolate(x, list(output_size), mode=mode, align_corners=align_corners, antialias=antialias)
 
 
 def grid_sample(x, grid, interpolation, padding, align_corners):

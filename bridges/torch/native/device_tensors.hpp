@@ -21,6 +21,8 @@ c10::DeviceIndex add_device(bp_device device);
 bp_device device_of(c10::DeviceIndex index);
 c10::DeviceIndex index_of(bp_device device);
 int device_count() noexcept;
+// Gives PyTorch's engine of derivatives threads for `count` devices, where it has started with fewer.
+void start_autograd_threads(int count);
 c10::DeviceIndex current_device() noexcept;  // the calling thread's
 void set_current_device(c10::DeviceIndex index);
 

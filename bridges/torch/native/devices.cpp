@@ -61,6 +61,7 @@ c10::DeviceIndex add_device(bp_device device) {
   TORCH_CHECK(count < kMostDevices, "backplane.torch: found more than ", kMostDevices, " devices");
   g_devices[count] = device;
   g_device_count.store(count + 1);
+  start_autograd_threads(count + 1);
   return static_cast<c10::DeviceIndex>(count);
 }
 
