@@ -53,14 +53,28 @@ def _moments(x, axes, eps):
     return bp.mean(wide, axes, keepdims=True), bp.rsqrt(bp.var(wide, axes, keepdims=True) + eps)
 
 
+def _normal(x, mean, rstd):
+    """A norm without weight and bias. A negative eps, which PyTorch takes, has no root as the entry's formula needs it."""
+    return converted((_wide(x) - mean) * rstd, x.dtype)
+
+
 def layer_norm_with_moments(x, shape, weight, bias, eps):
     mean, rstd = _moments(x, list(range(-len(shape), 0)), eps)
-    return F.layer_norm(x, shape, weight, bias, eps), converted(mean, x.dtype), converted(rstd, x.dtype)
+    if eps < 0:
+        found = _normal(x, mean, rstd) * (1 if weight is None else weight) + (0 if bias is None else bias)
+    else:
+        found = F.layer_norm(x, shape, weight, bias, eps)
+    return found, converted(mean, x.dtype), converted(rstd, x.dtype)
 
 
 def group_norm_with_moments(x, weight, bias, n, channels, size, groups, eps):
-    mean, rstd = _moments(bp.reshape(x, [n, groups, -1]), [2], eps)
-    found = F.group_norm(x, groups, weight, bias, eps)
+    grouped, lead = bp.reshape(x, [n, groups, -1]), [channels] + [1] * (x.ndim - 2)
+    mean, rstd = _moments(grouped, [2], eps)
+    if eps < 0:
+        found = bp.reshape(_normal(grouped, mean, rstd), x.shape)
+        found = found * (1 if weight is None else bp.reshape(weight, lead)) + (0 if bias is None else bp.reshape(bias, lead))
+    else:
+        found = F.group_norm(x, groups, weight, bias, eps)
     return found, bp.reshape(converted(mean, x.dtype), [n, groups]), bp.reshape(converted(rstd, x.dtype), [n, groups])
 
 
