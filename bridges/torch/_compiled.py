@@ -6,6 +6,8 @@ torch_dynamo_backends. On the CPU, tensors of PyTorch and Backplane share memory
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
@@ -39,13 +41,23 @@ def backend(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], *,
     device = str(options.get("device", "cpu"))
     bp.Device(device)
 
-    def compiler(graph, inputs):
-        return make_boxed_func(CompiledGraph(graph, device))
+    def forward_compiler(graph, inputs):
+        return make_boxed_func(CompiledGraph(graph, device, _visible_results()))
+
+    def backward_compiler(graph, inputs):
+        return make_boxed_func(CompiledGraph(graph, device, math.inf))
 
     compiled = aot_autograd(
-        fw_compiler=compiler, bw_compiler=compiler, decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition
+        fw_compiler=forward_compiler, bw_compiler=backward_compiler, decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition
     )
     return compiled(module, example_inputs)
+
+
+def _visible_results():
+    """How many of a forward graph's results the program sees. The others are read by the backward graph, whatever their strides are."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = None if context is None else context.fw_metadata
+    return math.inf if metadata is None else metadata.num_forward
 
 
 _table = {}
@@ -59,14 +71,17 @@ def _decompositions():
 
 
 class CompiledGraph:
-    """One of AOTAutograd's graphs, as a function of PyTorch's tensors and integers. It is traced once per combination of sizes."""
+    """One of AOTAutograd's graphs, as a function of PyTorch's tensors and integers. It is traced once per combination of sizes.
 
-    def __init__(self, module, device):
+    visible: how many of its results have the strides that PyTorch inferred; the others are row-major.
+    """
+
+    def __init__(self, module, device, visible):
         module, self._draws = lift_random(module)
         with _disable_current_modes():  # AOTAutograd's fake tensors are active here; the graph's constants are real ones
             self._function = GraphFunction(module, device, "torch.compile")
         self._device = None if device == "cpu" else device
-        self._results = [_expected(x) for x in self._function.results]
+        self._results = [_expected(x) if i < visible else None for i, x in enumerate(self._function.results)]
         self._plans = {}
         self._parameters = {}
 

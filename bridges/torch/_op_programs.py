@@ -156,13 +156,14 @@ def run(program, tensors):
     ours = [from_torch(x) for x in tensors]
     function = function_of(program)
     if is_settled(program) and not program.startswith('["op"'):
-        key = (program, tuple((x.dtype, tuple(x.shape)) for x in ours))
+        key = (program, tuple((x.dtype, tuple(x.shape), x.device) for x in ours))
         if key not in _plans:
             _plans[key] = _planned(function, ours)
             if len(_plans) > _KEPT_PLANS:
                 _plans.popitem(last=False)
         function = _plans[key]
-    return [_result(x, tensors) for x in function(*ours)]
+    place = _place_of(tensors)
+    return [_result(x, tensors, place) for x in function(*ours)]
 
 
 def _planned(function, tensors):
@@ -177,8 +178,10 @@ def run_op(op, args, kwargs):
     """The results of one op for PyTorch's arguments."""
     tensors = []
     given = [_converted(x, tensors) for x in args]
-    found = op(*given, **{name: _converted(x, tensors) for name, x in kwargs.items()})
-    return [_result(x, tensors) for x in (found if isinstance(found, (tuple, list)) else (found,))]
+    named = {name: _converted(x, tensors) for name, x in kwargs.items()}
+    place = _place_of(tensors)
+    found = op(*given, **named)
+    return [_result(x, tensors, place) for x in (found if isinstance(found, (tuple, list)) else (found,))]
 
 
 def _converted(value, tensors):
@@ -195,8 +198,17 @@ def is_settled(program):
     return set(_NAMESPACES.findall(program)) == {"bp"}
 
 
-def _result(x, tensors):
+def _place_of(tensors):
+    """The device of type PrivateUse1 that has the tensors, or None for PyTorch's own devices. Errors: DeviceError where they lie on several."""
+    devices = {x.device for x in tensors}
+    if len(devices) > 1:
+        named = " and ".join(sorted(str(place) for place in devices))
+        raise bp.DeviceError(f"torch.ops: found tensors on {named}, expected one device. Fix: move them with to(device)")
+    return next((place for place in devices if place.type == torch._C._get_privateuse1_backend_name()), None)
+
+
+def _result(x, tensors, place):
     """A result in row-major order, as its fake tensor is, and in memory of its own: PyTorch forbids operators that return their operands."""
-    found = to_torch_tensor(x).contiguous()
+    found = to_torch_tensor(x, place).contiguous()
     start = found.data_ptr()
     return found.clone() if found.numel() and any(x.data_ptr() == start for x in tensors) else found

@@ -172,7 +172,13 @@ def _random_error(op):
     return bp.MissingRuleError(f"torch.ops: {op.full_name} draws random numbers, so it has no derivative and no vmap in PyTorch. Fix: use PyTorch's own operator")
 
 
+# Where kernels are always Python's: CUDA and the PyTorch device, and tensors that from_torch refuses with what to do.
+_OTHER_KEYS = ("CUDA", "PrivateUse1", "SparseCPU", "SparseCsrCPU", "QuantizedCPU", "NestedTensorCPU")
+
+
 def _implement(library, name, full_name, compute, fake, record, batch, is_native=False):
+    for key in _OTHER_KEYS:
+        library.impl(name, compute, key)
     if not is_native:
         library.impl(name, compute, "CPU")
         library.impl(name, record, "Autograd", with_keyset=True)

@@ -77,3 +77,23 @@ def test_forms_of_grouped_mm_on_the_device(shapes):
     with backplane.torch.forbid_fallbacks():
         found = torch._grouped_mm(x.to(device), y.to(device), offs=ends.to(device))
     comparison.assert_same([found.cpu()], [torch._grouped_mm(x, y, offs=ends)])
+
+
+def test_ops_of_the_registry_run_on_the_device():
+    """torch.ops.bp.<op> there: results, derivatives and transforms, without the host's help."""
+    device, x, w = backplane.torch.device("cpu"), torch.randn(3, 4), torch.randn(4, 5)
+    function = lambda x, w: torch.ops.bp.tanh(torch.ops.bp.layer_norm(x)) @ torch.ops.bp.softmax(w, [-1])  # noqa: E731
+    slopes = torch.func.grad(lambda x, w: function(x, w).pow(2).sum(), argnums=(0, 1))
+    with backplane.torch.forbid_fallbacks():
+        found = [function(x.to(device), w.to(device)), *slopes(x.to(device), w.to(device)), torch.func.vmap(torch.ops.bp.tanh)(x.to(device))]
+    assert all(y.device == device for y in found)
+    comparison.assert_same([y.cpu() for y in found], [function(x, w), *slopes(x, w), x.tanh()])
+
+
+def test_ops_of_the_registry_refuse_tensors_that_they_do_not_have():
+    x, device = torch.eye(2), backplane.torch.device("cpu")
+    for other, fix in ((x.to_sparse(), "to_dense"), (torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), "dequantize"), (torch.nested.nested_tensor([x]), "to_padded")):
+        with pytest.raises(bp.ArgumentTypeError, match=fix):
+            torch.ops.bp.tanh(other)
+    with pytest.raises(bp.DeviceError, match="expected one device"):
+        torch.ops.bp.add(x, x.to(device))
