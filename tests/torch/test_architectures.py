@@ -11,13 +11,20 @@ import backplane.torch
 
 architectures = pytest.importorskip("architectures", reason="the package transformers is not installed")
 
-SHORT = ("bert", "llama")
+more = pytest.importorskip("more_architectures")
+architectures.ROWS.update(more.ROWS)
+SHORT = ("bert", "llama", "phi3", "mixtral", "regnet")
 NAMES = [name if name in SHORT else pytest.param(name, marks=pytest.mark.whole) for name in architectures.ROWS]
-IN_EVALUATION = {"wav2vec2", "hubert"}  # in training they mask at random by NumPy
+# In training they mask at random by NumPy.
+IN_EVALUATION = {"wav2vec2", "hubert", "wavlm", "sew", "unispeech", "data2vec_audio", "wav2vec2_conformer", "speecht5"}
+NOT_EXPORTED = {"longformer", "nystromformer", "led", "longt5", "switch_transformers"}  # by torch.export itself
+BREAKS = {"deberta", "longformer", "xlm"}  # PyTorch's own backends break these graphs too
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_exported_architecture(name):
+    if name in NOT_EXPORTED:
+        pytest.skip(f"torch.export refuses {name}")
     model, arguments = architectures.architecture(name)
     with torch.no_grad():
         expected = model(**arguments)
@@ -46,7 +53,7 @@ def test_a_compiled_architecture_in_training(name):
     torch._dynamo.utils.counters.clear()
     compiled = torch.compile(model, backend="backplane")
     found = _step(compiled, model, arguments)
-    assert not torch._dynamo.utils.counters["graph_break"]
+    assert name in BREAKS or not torch._dynamo.utils.counters["graph_break"]
     comparison.assert_same(found, expected, 1e-6)
     for x, y in zip(model.buffers(), twin.buffers()):
         comparison.assert_same(x, y, 1e-6)
@@ -58,7 +65,7 @@ def test_an_architecture_on_the_device(name):
     model, arguments = architectures.architecture(name)
     device = backplane.torch.device("cpu")
     expected = _step(model, model, arguments)
-    twin = copy.deepcopy(model).to(device)
+    twin = architectures.architecture(name)[0].to(device)
     with backplane.torch.forbid_fallbacks():
         found = _step(twin, twin, {key: value.to(device) for key, value in arguments.items()})
     comparison.assert_same([[x.cpu() for x in part] for part in found], expected, 1e-3)
