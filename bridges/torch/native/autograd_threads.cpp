@@ -1,5 +1,5 @@
-// PyTorch's engine of derivatives has a thread and a queue for each device, which it counts once, at the process's first backward
-// pass. Devices that are added later get theirs here.
+// PyTorch's engine of derivatives has a thread and a queue for each device, which it counts once, at the process's
+// first backward pass. Devices that are added later get theirs here.
 #include <torch/csrc/autograd/engine.h>
 
 #include <thread>
@@ -14,9 +14,7 @@ using Queues = std::vector<std::shared_ptr<torch::autograd::ReadyQueue>>;
 
 // Names members of the engine that are protected; there is never an object of this class.
 struct EngineMembers : torch::autograd::Engine {
-  static Queues& queues(torch::autograd::Engine& engine) {
-    return engine.*(&EngineMembers::device_ready_queues_);
-  }
+  static Queues& queues(torch::autograd::Engine& engine) { return engine.*(&EngineMembers::device_ready_queues_); }
   static bool has_started(torch::autograd::Engine& engine) {
     return (engine.*(&EngineMembers::thread_pool_shared_)) != nullptr;
   }
