@@ -383,8 +383,8 @@ fuzz() {
   case ${1:-} in
     graph) shift; fuzz_graph "$@"; return ;;
     streams) shift; fuzz_streams "$@"; return ;;
-    ops) shift ;;
-    *) die "fuzz knows: ops, graph, streams" ;;
+    ops | transforms) ;;
+    *) die "fuzz knows: ops, transforms, graph, streams" ;;
   esac
   build
   build_example # tensors of another device are among the arguments
@@ -393,5 +393,5 @@ fuzz() {
   export ASAN_OPTIONS=max_allocation_size_mb=64 BACKPLANE_SIM_MEMORY=$((64 << 20))
   sanitizer_environment
   sanitizer_preload
-  run env "${python_environment[@]}" "$root/.venv/bin/python" "$root/tests/python/fuzz/fuzz_ops.py" "$@"
+  run env "${python_environment[@]}" "$root/.venv/bin/python" "$root/tests/python/fuzz/fuzz_$1.py" "${@:2}"
 }

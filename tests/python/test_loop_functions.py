@@ -45,3 +45,8 @@ def test_trees_with_paths():
     assert paths == [(("a", 0), 3), (("b", 0), 1), (("b", 1), 2)] and structure == bp.tree.structure(tree)
     assert bp.tree.map_with_path(lambda path, x: (path[-1], x), tree) == {"b": [(0, 1), (1, 2)], "a": ((0, 3), None)}
     assert bp.tree.reduce(lambda a, b: a + b, tree, 10) == 16
+
+
+def test_scan_over_a_tensor_without_axes_says_so():
+    with pytest.raises(bp.ShapeError, match="scan: goes along axis 0 of xs: found a tensor without axes"):
+        bp.scan(lambda k, x: (k, x), bp.asarray(0.0), bp.asarray(1.0))

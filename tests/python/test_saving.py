@@ -1,5 +1,6 @@
 """save and load: containers come back as they were, files of others are read, damage is refused, and a write is whole or absent."""
 
+import gc
 import json
 import os
 import pickle
@@ -334,3 +335,17 @@ def test_a_resumed_run_has_the_same_bits(tmp_path, compiled):
     assert before + after == expected
     for p, q in zip(second.model.parameters(), whole.model.parameters()):
         assert p.detach().numpy().tobytes() == q.detach().numpy().tobytes()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_load_leaves_the_collector_as_it_was(tmp_path, enabled):
+    bp.save({str(i): bp.asarray(float(i)) for i in range(50)}, tmp_path / "whole")
+    (tmp_path / "damaged").write_bytes((tmp_path / "whole").read_bytes().replace(b'"F32"', b'"F33"'))
+    gc.enable() if enabled else gc.disable()
+    try:
+        assert bp.load(tmp_path / "whole")["7"].item() == 7 and gc.isenabled() is enabled
+        with pytest.raises(bp.BackplaneError):
+            bp.load(tmp_path / "damaged")
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

@@ -6,6 +6,7 @@ reals, with a last axis of 2; the metadata names them.
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -29,6 +30,7 @@ def dtype_of(name):
 
 
 _DTYPES = {code: dtype_of(name) for code, name in _NAMES.items()}
+_SIZES = {code: dtype.itemsize for code, dtype in _DTYPES.items()}
 _WHOLE = {dtype_of(half): dtype_of(whole) for whole, half in _COMPLEX.items()}
 
 
@@ -100,6 +102,18 @@ def _sync_folder(folder):
         os.close(number)
 
 
+class CollectorPaused:
+    """A block that makes many objects, without garbage. The collector would look at all of them again and again."""
+
+    def __enter__(self):
+        self.was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *failure):
+        if self.was_enabled:
+            gc.enable()
+
+
 class Tensors(Mapping):
     """The tensors of a file by name, each read when it is asked for. The file is mapped into memory."""
 
@@ -107,7 +121,8 @@ class Tensors(Mapping):
         self.path, self.device = os.fspath(path), device
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            self.header, self.metadata, self.start = _header(self.path, file, size)
+            with CollectorPaused():
+                self.header, self.metadata, self.start = _header(self.path, file, size)
             self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.pairs = frozenset(json.loads(self.metadata.get(COMPLEX_KEY, "[]")))
 
@@ -124,7 +139,8 @@ class Tensors(Mapping):
     def read_all(self):
         """A dict of all of them."""
         device = _core.default_device() if self.device is None else self.device
-        return {name: self._read(name, entry, device) for name, entry in self.header.items()}
+        with CollectorPaused():
+            return {name: self._read(name, entry, device) for name, entry in self.header.items()}
 
     def __iter__(self):
         return iter(self.header)
@@ -164,7 +180,7 @@ def _check_entry(path, name, entry, room):
     code, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
     if code not in _DTYPES:
         raise _core.DtypeError(f"load: {path}: {name}: found dtype {code}, expected one of {', '.join(_NAMES)}")
-    bytes_of_shape, whole = _DTYPES[code].itemsize, type(begin) is int and type(end) is int and type(shape) is list
+    bytes_of_shape, whole = _SIZES[code], type(begin) is int and type(end) is int and type(shape) is list
     for n in shape:
         whole = whole and type(n) is int and n >= 0
         bytes_of_shape *= n

@@ -9,12 +9,13 @@ import gc as _gc
 
 from .. import _core, tree
 from .._tensors import _repr
-from .._transforms._grad import no_grad
+from .._transforms._grad import is_grad_enabled, no_grad, set_grad_enabled
 from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
 
 __all__ = []
 _LOADED = (_contextvars, _gc, _repr)
 _PROBE = _core.asarray(0.0)
+_FORWARD = {"jvp", "jacfwd", "vmap", "compile", "make_graph"}  # through these the graph goes, or it is part of theirs
 _PLAIN = (str, int, float, complex, type(None))
 _OF_CALLS = ("_rates", "_own_rates", "_fixed", "_later")  # attributes of optimisers that are not state
 _ADVICE = (
@@ -123,6 +124,8 @@ class _StatefulFunction:
             check_values(self.contents)
 
     def __call__(self, *args, **kwargs):
+        if _core.unguarded(_is_followed, (args, kwargs)):
+            return self._recorded(args, kwargs)
         args, kwargs = tuple(map(_constant, args)), {word: _constant(value) for word, value in kwargs.items()}
         while True:
             try:
@@ -132,6 +135,13 @@ class _StatefulFunction:
                 self.is_found = False
             except RunsPlainly:
                 return self._run(lambda: self._plain(*args, **kwargs))
+
+    def _recorded(self, args, kwargs):
+        """The function as it is, as a transform outside of the call differentiates its arguments."""
+        for optimizer in self.optimizers:
+            optimizer.init_state()
+        _core.unguarded(self._find)
+        return self._run(lambda: self._plain(*args, **kwargs), set_grad_enabled(is_grad_enabled()))
 
     def _called(self, args, kwargs):
         for optimizer in self.optimizers:
@@ -154,10 +164,11 @@ class _StatefulFunction:
             self._restore()
             raise
 
-    def _run(self, function):
+    def _run(self, function, mode=None):
+        """Calls it without recording, or in the block `mode`."""
         self._set_rates()
         try:
-            with no_grad():
+            with mode or no_grad():
                 return function()
         except BaseException as error:
             self._restore()
@@ -296,6 +307,11 @@ def _has_other_parts(container, content):
 def _constant(x):
     """A tensor without its history, which nothing in the call follows."""
     return x.detach() if isinstance(x, _core.Tensor) and x.requires_grad else x
+
+
+def _is_followed(arguments):
+    """Does a transform of reverse mode differentiate one of them?"""
+    return any(isinstance(x, _core.Tensor) and not _FORWARD.issuperset(_core.transforms_of(x)) for x in tree.leaves(arguments))
 
 
 def _has_state(part):

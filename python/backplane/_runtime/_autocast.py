@@ -65,21 +65,14 @@ class autocast(_core.SettingBlock):
         return in_block(lambda: type(self)(*given), function)
 
 
-def under(value: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """function, called under a setting of autocast: `value` of _core.autocast_now() or autocast_value()."""
+def uncast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """function, whose calls run as they are, also in a block of autocast: a rule of an op has the dtypes that it states."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _core.autocast_now() == value:
-            return function(*args, **kwargs)
-        with _core.SettingBlock(AUTOCAST, value):
+        with _core.SettingBlock(AUTOCAST, OFF):
             return function(*args, **kwargs)
 
     return call
-
-
-def uncast(function: Callable[..., Any]) -> Callable[..., Any]:
-    """function, whose calls run as they are, also in a block of autocast: a rule of an op has the dtypes that it states."""
-    return under(OFF, function)
 
 
 def _default_dtype(device):

@@ -11,6 +11,7 @@ from .._tensors._members import extend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, overload
 
     from .._core import Device, DType
@@ -36,6 +37,33 @@ __all__ = [
 
 # Setting of bindings/interpreter/context_settings.hpp.
 RECORDING, _DEVICE, _FLOAT, _HOST_FALLBACK, _BATCH_LOOP, AUTOCAST = range(6)
+
+
+def settings_now() -> tuple[Any, ...]:
+    """What holds in this context: device, dtype of floats, fallbacks to the host, loops over batches, autocast."""
+    return _core.default_device(), _core.default_float(), _core.host_fallback(), _core.batch_loop_allowed(), _core.autocast_now()
+
+
+def under(settings: tuple[Any, ...], function: Callable[..., Any]) -> Callable[..., Any]:
+    """function, called under what settings_now() found: another run of it does what the first did."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        now = settings_now()
+        if now == settings:
+            return function(*args, **kwargs)
+        from contextlib import ExitStack  # needed seldom, and slow to import
+
+        device, dtype, fallback, loop, autocast = settings
+        values = (_core.float_value(dtype), _core.fallback_value(fallback), int(loop), autocast)
+        with ExitStack() as blocks:
+            if device != now[0]:
+                blocks.enter_context(device)
+            for setting, value in enumerate(values, _FLOAT):
+                if settings[setting - _DEVICE] != now[setting - _DEVICE]:
+                    blocks.enter_context(_core.SettingBlock(setting, value))
+            return function(*args, **kwargs)
+
+    return call
 
 
 class Setting(int):

@@ -36,6 +36,8 @@ def cond(pred: Tensor | bool, true_fun: Callable[..., Any], false_fun: Callable[
 
 def _cond(pred, true_fun, false_fun, operands, dtypes):
     leaves, structure = tree.flatten(operands)
+    if _has_named_dims(pred, *leaves):
+        return _over_named_dims(cond, pred, true_fun, false_fun, *operands)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
     tensors = [leaves[i] for i in places]
     returned, results = [], []
@@ -46,7 +48,7 @@ def _cond(pred, true_fun, false_fun, operands, dtypes):
             for place, tensor in zip(places, found):
                 mixed[place] = tensor
             values, returned_structure = tree.flatten(function(*tree.unflatten(structure, mixed)))
-            found = _adopting(values, dtypes)
+            found = _adopting(_unnamed(values), dtypes)
             returned.append(returned_structure)
             results.append((values, found))
             if returned[-1] != returned[0]:
@@ -74,6 +76,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 def _while_loop(cond_fun, body_fun, init_val, dtypes):
     leaves, structure = tree.flatten(init_val)
+    if _has_named_dims(*leaves):
+        return _over_named_dims(while_loop, cond_fun, body_fun, init_val)
     carry, returned = _adopting(leaves, dtypes), []
 
     def condition(found):
@@ -98,6 +102,8 @@ def scan(
     keeps the carry of each step, and computes the step again.
     Errors: ShapeError where f changes a shape or a dtype of the carry, or the first sizes of xs differ.
     """
+    if _has_named_dims(*tree.leaves((init, xs))):
+        return _over_named_dims(scan, f, init, xs, length, reverse)
     return _scan("scan", f, init, xs, length, reverse)
 
 
@@ -106,6 +112,8 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     Random numbers that f draws are others for each element.
     """
+    if _has_named_dims(*tree.leaves(xs)):
+        return _over_named_dims(map, f, xs)
     return _scan("map", lambda _, x: ((), f(x)), (), xs, None, False)[1]
 
 
@@ -139,6 +147,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     the flipped elems, flipped back, as JAX does it. The order matters where fn does not commute.
     Source: Blelloch, "Prefix sums and their applications", 1990.
     """
+    if _has_named_dims(*tree.leaves(elems)):
+        return _over_named_dims(associative_scan, fn, elems, reverse, axis)
     leaves, structure = _tensors(elems)
     if not leaves:
         return elems
@@ -188,7 +198,29 @@ def _interleaved(even, odd):
 
 def _tensors(container):
     leaves, structure = tree.flatten(container)
-    return [_core.asarray(leaf) for leaf in leaves], structure
+    return [_core.asarray(leaf) for leaf in _unnamed(leaves)], structure
+
+
+def _has_named_dims(*values):
+    return any(hasattr(type(value), "named_dims") for value in values)
+
+
+def _over_named_dims(function, *args):
+    """function(*args), batched over the named dimensions of its operands."""
+    from .._dims._calls import batched  # only where a program has named dimensions
+
+    return batched(function, args, {})
+
+
+def _unnamed(leaves):
+    """The leaves of what a function returned. Named dimensions that no operand has are unknown to its caller."""
+    for leaf in leaves:
+        if _has_named_dims(leaf):
+            raise _core.ArgumentTypeError(
+                f"a function of control flow returned a tensor with the named dimensions {leaf.dims}, expected a plain tensor. Fix: pass "
+                "tensors with named dimensions as operands, or order them first, as in x.order(i)"
+            )
+    return leaves
 
 
 def _results(value, structures):
@@ -233,6 +265,7 @@ def _adopt(leaves, tensors, others, dtypes):
 def _carried_on(value, structures, leaves, carry, dtypes):
     """The carry that a body returns: in it numbers are of the dtype that was carried, where that can hold them."""
     values, structure = tree.flatten(value)
+    _unnamed(values)
     structures.append(structure)
     kept = {i: like.dtype for i, (x, like) in enumerate(zip(values, carry)) if _is_number(x) and result_type(like, x) == like.dtype}
     found = _adopting(values, kept)
@@ -262,7 +295,9 @@ def _length(name, slices, length):
     sizes = _different([x.shape[0] if x.ndim else None for x in slices] + ([] if length is None else [length]))
     if not sizes:
         raise _core.ShapeError(f"{name}: found neither tensors to go through nor a length. Fix: give length=")
-    if len(sizes) != 1 or None in sizes:
+    if None in sizes:
+        raise _core.ShapeError(f"{name}: goes along axis 0 of xs: found a tensor without axes. Fix: give it an axis, as in x.reshape(1), or make it part of init")
+    if len(sizes) != 1:
         raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
     found = sizes[0]
     if found < 0:

@@ -7,7 +7,8 @@ become the user's containers, with the leaves that are no tensors, which stay as
 from __future__ import annotations
 
 from .. import _core, tree
-from .._runtime._autocast import uncast, under
+from .._runtime._autocast import uncast
+from .._runtime._settings import settings_now, under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ class _Call:
 
     def __init__(self, name, fun, inputs):
         self.name = name
-        self.fun = under(_core.autocast_now(), fun) if fun else None  # also where the backward pass runs it again
+        self.settings = settings_now()  # the backward pass may run under others
+        self.fun = fun and under(self.settings, fun)
         self.inputs = _Template(inputs)
         self.output = None
 
@@ -241,10 +243,10 @@ class _CustomCall(_Call):
     def run(self):
         custom = self.custom
         rules = (
-            custom.fwd and self.forward,
-            custom.bwd and uncast(self.backward),
-            custom.jvp and self.jvp,
-            custom.vmap and self.batch,
+            custom.fwd and under(self.settings, self.forward),
+            custom.bwd and under(self.settings, uncast(self.backward)),
+            custom.jvp and under(self.settings, self.jvp),
+            custom.vmap and under(self.settings, self.batch),
         )
         return super().run("bp::custom_function", False, rules)
 

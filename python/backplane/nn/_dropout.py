@@ -1,4 +1,7 @@
-"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from `generator`, or the default one."""
+"""Dropout: of elements, of whole channels, and with the mean and variance kept. Random bits come from `generator`, or the default one.
+
+With the probability 0, no random bits are drawn and the result is the input.
+"""
 
 import math
 
@@ -32,7 +35,7 @@ def dropout(
 ) -> Tensor:
     """In training each element set to 0 with probability p, the others divided by 1 - p; else input."""
     _check("dropout", p)
-    return _result(input, bp.dropout(input, p=p, generator=generator), inplace) if training else input
+    return _result(input, bp.dropout(input, p=p, generator=generator), inplace) if training and p != 0 else input
 
 
 def _channels(function, input, p, training, inplace, axes, generator):
@@ -40,7 +43,7 @@ def _channels(function, input, p, training, inplace, axes, generator):
     _check(function, p)
     if input.ndim not in (axes + 1, axes + 2):
         raise bp.ShapeError(f"{function}: argument input: found shape {tuple(input.shape)}, expected {axes + 1} or {axes + 2} axes")
-    if not training:
+    if not training or p == 0:
         return input
     keep = _kept(input, p, [*input.shape[: input.ndim - axes], *[1] * axes], generator)
     return _result(input, bp.where(keep, bp.multiply(input, 1 / (1 - p) if p < 1 else 0), 0), inplace)

@@ -46,8 +46,19 @@ def _follow(running, value, momentum):
     with bp.no_grad():
         if isinstance(momentum, Tensor):  # the number of batches, of which this one has an equal share
             momentum = 1 / bp.cast(momentum, running.dtype)
-        running *= 1 - momentum
-        running += momentum * bp.cast(value, running.dtype)
+        change = momentum * bp.cast(value, running.dtype)
+        _written(lambda: running.mul_(1 - momentum).add_(change))
+
+
+def _written(write):
+    """Changes a running statistic in place. A function of control flow cannot."""
+    try:
+        write()
+    except bp.ArgumentValueError as error:
+        raise bp.ArgumentValueError(
+            "running statistics: a function of control flow, such as the body of scan, cannot change them in place. Fix: call the module "
+            "after eval() or with track_running_stats=False, or return the statistics and update them outside of the function"
+        ) from error
 
 
 def _primal(value, running):
@@ -121,7 +132,7 @@ def batch_norm(
         )
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
     if num_batches_tracked is not None:
-        num_batches_tracked += 1
+        _written(lambda: num_batches_tracked.add_(1))
     share = num_batches_tracked if momentum is None else momentum
     _follow(running_mean, mean, share)
     _follow(running_var, _unbiased(var, count), share)

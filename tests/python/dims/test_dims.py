@@ -248,3 +248,31 @@ def test_a_list_of_named_operands_becomes_one_of_them():
     x = numbers(3, 4)
     stacked = bp.asarray([x[i, j], 2 * x[i, j]])
     assert stacked.shape == (2,) and bp.all(stacked.index((i, j), (1, 2)) == bp.asarray([1, 2]) * x[1, 2])
+
+
+def test_control_flow_runs_for_each_named_element():
+    i, j = bp.dims(2)
+    x, c = numbers(3, 4), bp.asarray(1.0, dtype=bp.float64)
+    rows, elements = x[i], x[i, j]
+    expected = bp.where(x > 0, x * 2, x - 1)
+    assert bp.allclose(bp.cond(elements > 0, lambda a: a * 2, lambda a: a - 1, elements).order(i, j), expected)
+    assert bp.allclose(bp.cond(c > 0, lambda a: a * 2, lambda a: a, rows).order(i), x * 2)
+    assert bp.allclose(bp.switch((elements > 0).astype(bp.int32), [lambda a: a - 1, lambda a: a * 2], elements).order(i, j), expected)
+    assert bp.allclose(bp.scan(lambda k, e: (k + e, k), c, rows)[0].order(i), 1 + x.sum(1))
+    assert bp.allclose(bp.scan(lambda k, e: (k + e, k), rows, bp.ones(2))[0].order(i), x + 2)
+    assert bp.allclose(bp.map(lambda e: e * 3, rows).order(i), x * 3)
+    assert bp.allclose(bp.fori_loop(0, 3, lambda n, a: a * 2, rows).order(i), x * 8)
+    assert bp.allclose(bp.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1] * 2), (bp.asarray(0), rows))[1].order(i), x * 4)
+    assert bp.allclose(bp.associative_scan(lambda a, b: a + b, rows).order(i), bp.cumulative_sum(x, axis=1))
+
+
+def test_control_flow_that_captures_named_dimensions_is_refused():
+    i = bp.dims(1)
+    rows, c = numbers(3, 4)[i], bp.asarray(1.0)
+    for call in (
+        lambda: bp.cond(c > 0, lambda: rows * 2, lambda: rows),
+        lambda: bp.scan(lambda k, e: (k, rows), c, bp.ones(2)),
+        lambda: bp.fori_loop(0, 2, lambda n, k: k + rows, c),
+    ):
+        with pytest.raises(bp.ArgumentTypeError, match=r"named dimensions \(i,\).*operands, or order them"):
+            call()

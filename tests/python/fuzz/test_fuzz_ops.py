@@ -23,11 +23,12 @@ def test_a_crash_names_its_op_its_case_and_its_seed(tmp_path):
     script = tmp_path / "crashing.py"
     script.write_text(
         f"import os, sys\nsys.path.insert(0, {str(RUNNER.parent)!r})\n"
-        "import fuzz_ops\n"
-        "run = fuzz_ops.Case.run\n"
-        "fuzz_ops.Case.run = lambda case: os.abort() if case.number == 3 else run(case)\n"
+        "import fuzz_runner\n"
+        "from fuzz_case import Case\n"
+        "run = Case.run\n"
+        "Case.run = lambda case: os.abort() if case.number == 3 else run(case)\n"
         "sys.argv = ['fuzz', '--op', 'negative', '--cases', '6', '--seed', '5', '--jobs', '1']\n"
-        "fuzz_ops.main()\n"
+        "fuzz_runner.main('ops', '', Case, 6)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1

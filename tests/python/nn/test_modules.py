@@ -325,3 +325,11 @@ def test_trees_of_modules_are_mapped_in_every_mode(run):
     gradients = bp.tree.leaves(bp.grad(lambda m: (m(x) ** 2).sum())(model))
     for new, old, gradient in zip(found, bp.tree.leaves(model), gradients, strict=True):
         assert bp.allclose(new, old - 0.1 * gradient, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("module", [bp.nn.Dropout(0.0), bp.nn.Dropout1d(0.0), bp.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)])
+def test_a_probability_of_0_draws_no_random_numbers(module):
+    x = bp.ones((3, 2, 5, 4))
+    state = bp.default_generator.state
+    rows = bp.vmap(module)(x[..., 0, :])  # which refuses random numbers
+    assert rows.shape == (3, 2, 4) and bp.default_generator.state == state

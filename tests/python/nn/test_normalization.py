@@ -184,3 +184,13 @@ def test_the_running_statistics_are_used_inside_transforms(transform):
     x, mean, var = bp.asarray(numbers(4, 3, 5)), bp.asarray(numbers(3)), bp.asarray([0.5, 1.0, 2.0], dtype=bp.float64)
     found = DIFFERENTIATED[transform](lambda x: F.batch_norm(x, mean, var, eps=0.1).sum(), x)
     np.testing.assert_allclose(found.numpy(), np.broadcast_to((1 / np.sqrt(var.numpy() + 0.1))[:, None], x.shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize("norm", [bp.nn.BatchNorm1d, lambda size: bp.nn.InstanceNorm1d(size, track_running_stats=True)], ids=["batch", "instance"])
+def test_running_statistics_in_control_flow_are_refused_with_what_to_do(norm):
+    module, xs = norm(3), bp.asarray(numbers(2, 4, 3, 5), dtype=bp.float32)
+    for call in (lambda: bp.map(module, xs), lambda: bp.cond(bp.asarray(True), module, lambda x: x, xs[0])):
+        with pytest.raises(bp.ArgumentValueError, match=r"running statistics: a function of control flow.*eval\(\)"):
+            call()
+    module.eval()
+    np.testing.assert_allclose(bp.map(module, xs)[0].detach().numpy(), module(xs[0]).detach().numpy(), rtol=1e-6)
