@@ -8,6 +8,7 @@
 #include "backplane/device.hpp"
 #include "compare.hpp"
 #include "running.hpp"
+#include "same_op.hpp"
 #include "trial.hpp"
 #include "variants.hpp"
 
@@ -123,6 +124,7 @@ void run_stress(const Subject& subject, const std::vector<Entry>& entries, const
   for (std::thread& thread : threads) thread.join();
   for (std::vector<Outcome>& of_thread : found)
     std::move(of_thread.begin(), of_thread.end(), std::back_inserter(outcomes));
+  if (!has_streams) run_same_op(subject, entries, progress, outcomes);
 }
 
 void run_timing(const Subject& subject, const std::vector<Entry>& entries, const Options& options,

@@ -32,7 +32,13 @@ _made: "dict[Any, np.ufunc]" = {}
 
 
 def is_elementwise(op: "Any") -> bool:
-    return bool(_core.op_facts(op)["flags"] & _ELEMENTWISE)
+    facts = _core.op_facts(op)
+    return bool(facts["flags"] & _ELEMENTWISE) or _is_elementwise_in_python(facts)
+
+
+def _is_elementwise_in_python(facts: "dict[str, Any]") -> bool:
+    """Of bp.custom_op(..., elementwise=True)."""
+    return {"python", "elementwise"} <= set(facts["tags"].split(","))
 
 
 def _loops():
@@ -65,13 +71,14 @@ def ufunc(name: str, /, *, identity: "Any" = _UNSET, reduction: "str | None" = N
         >>> bn.ufunc("add").reduce(np.arange(5))
         np.int64(10)
     """
-    full_name = op_named(name, "ufunc").full_name
+    op = op_named(name, "ufunc")
+    full_name = op.full_name
     known = (_UNSET, None, None) if attributes else _FOLDS.get(full_name, (_UNSET, None, None))
     if identity is _UNSET:
         identity = known[0]
     reduction, scan = reduction or known[1], scan or known[2]
     key = (full_name, repr(identity), reduction, scan, *sorted((word, type(value), repr(value)) for word, value in attributes.items()))
-    if key not in _made:
+    if key not in _made or _is_elementwise_in_python(_core.op_facts(op)):  # which may have been defined again
         has_identity = identity is not _UNSET and identity is not None
         reorderable = identity is None or reduction is not None
         folds = [op_named(each, "ufunc").full_name if each else "" for each in (reduction, scan)]

@@ -52,14 +52,27 @@ LoopForm form_of(const std::vector<bp_dtype>& dtypes, size_t n_inputs) {
   return form;
 }
 
+bool has_tag(const bp_op_def& def, std::string_view tag) {
+  std::string_view left = def.tags ? def.tags : "";
+  while (!left.empty()) {
+    const size_t end = std::min(left.find(','), left.size());
+    if (left.substr(0, end) == tag) return true;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 ElementwiseCall::ElementwiseCall(const std::string& full_name) : op_(find_op(full_name)) {
   BP_CHECK(op_ != BP_NO_OP, VALUE, "numpy.ufunc: found ", full_name, ", which is not an op; load its plugin first");
   def_ = hold_op_def(op_);
   constexpr uint64_t kRefused = BP_OP_RANDOM | BP_OP_VIEW | BP_OP_MAYBE_VIEW | BP_OP_HIGHER_ORDER;
-  BP_CHECK((def_->flags & BP_OP_ELEMENTWISE) && !(def_->flags & kRefused), VALUE, "numpy.ufunc: ", full_name,
-           " is not an elementwise op of tensors. Fix: call backplane.numpy.function(\"", full_name, "\")");
+  copies_ = has_tag(*def_, "python");
+  const bool elementwise = (def_->flags & BP_OP_ELEMENTWISE) || (copies_ && has_tag(*def_, "elementwise"));
+  BP_CHECK(elementwise && !(def_->flags & kRefused), VALUE, "numpy.ufunc: ", full_name,
+           " is not an elementwise op of tensors. Fix: ", copies_ ? "define it with elementwise=True if it is, or " : "",
+           "call backplane.numpy.function(\"", full_name, "\")");
   for (uint32_t i = 0; i < def_->args.count; ++i) args_.push_back(arg(i).default_value);
   stated_.resize(args_.size());
 }

@@ -33,7 +33,8 @@ using AttributeValue = std::variant<std::monostate, bool, int64_t, double, std::
 
 class ElementwiseCall {
  public:
-  // Of an op with the flag BP_OP_ELEMENTWISE. Throws for others, and for ops that take random numbers.
+  // Of an op with the flag BP_OP_ELEMENTWISE, or of Python that says it is elementwise. Throws for others, and for ops
+  // that take random numbers.
   explicit ElementwiseCall(const std::string& full_name);
 
   const bp_op_def& def() const { return *def_; }
@@ -61,9 +62,10 @@ class ElementwiseCall {
   void check_lent(bool is_kept) const;
   void run_in_order(const Operands& all) const;
   void run_block(const Operands& all) const;
+  void run_on_copies(const Operands& all) const;
   void reduce(const Operands& all) const;
   void accumulate(const Operands& all) const;
-  void call(const bp_value* inputs, bp_value* outs) const;
+  void call(const bp_value* inputs, bp_value* outs, bool given_outs = true) const;
 
   OpHandle op_ = BP_NO_OP;
   std::shared_ptr<const bp_op_def> def_;
@@ -72,6 +74,7 @@ class ElementwiseCall {
   std::vector<bool> stated_;
   std::vector<uint32_t> places_;  // of the inputs among the arguments
   bool only_inputs_ = false;      // the arguments are the inputs, in this order
+  bool copies_ = false;           // kernels of Python may keep their arguments: memory is copied, not lent
   std::deque<std::string> texts_;
   std::deque<std::array<double, 2>> complex_numbers_;
 };

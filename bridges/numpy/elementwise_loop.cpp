@@ -92,7 +92,7 @@ struct ElementwiseCall::Operands {
 // at all; inputs are such rows, or few elements, which are packed. False: it is another loop.
 bool ElementwiseCall::run_row(const LoopForm& form, char* const* data, int64_t n, const int64_t* steps) const {
   const int n_in = n_inputs(), count = n_in + n_outputs();
-  if (form.reads_bools || n > (int64_t{1} << 40)) return false;
+  if (copies_ || form.reads_bools || n > (int64_t{1} << 40)) return false;
   bool packed[kMostOperands];
   for (int i = 0; i < count; ++i) {
     packed[i] = n > 1 && steps[i] != form.items[i];
@@ -170,7 +170,33 @@ void ElementwiseCall::run_in_order(const Operands& all) const {
   }
 }
 
+// Each call has tensors of its own, which the kernel may keep.
+void ElementwiseCall::run_on_copies(const Operands& all) const {
+  const auto bytes_of = [](const Tensor& t) { return static_cast<char*>(t.get()->dl.data) + t.get()->dl.byte_offset; };
+  std::vector<Tensor> inputs;
+  bp_value values[kMostOperands], outs[kMostOperands];
+  for (int i = 0; i < n_inputs(); ++i) {
+    const bp_dtype dtype = all.dtypes[static_cast<size_t>(i)];
+    const Tensor& made = inputs.emplace_back(empty(Shape(&all.n, 1), dtype, parse_device("cpu")));
+    char* const bytes = bytes_of(made);
+    copy_strided(bytes, all.items[i], all.data[i], all.steps[i], all.n, all.items[i]);
+    if (dtype == BP_BOOL)
+      for (int64_t k = 0; k < all.n; ++k) bytes[k] = bytes[k] != 0;
+    values[i] = value(made);
+  }
+  call(values, outs, false);
+  std::vector<Tensor> results;  // all of them first, so that none is lost
+  for (int i = 0; i < n_outputs(); ++i) results.push_back(Tensor::adopt(outs[i].u.t));
+  for (int i = 0; i < n_outputs(); ++i) {
+    const int to = n_inputs() + i;
+    const Tensor& result = results[static_cast<size_t>(i)];
+    copy_strided(all.data[to], all.steps[to], bytes_of(result), result.strides()[0] * all.items[to], all.n,
+                 all.items[to]);
+  }
+}
+
 void ElementwiseCall::run_block(const Operands& all) const {
+  if (copies_) return run_on_copies(all);
   bool packed[kMostOperands], broken = false, repeated = true;
   for (int i = 0; i < all.count; ++i) {
     const bool whole = all.steps[i] % all.items[i] == 0;
@@ -258,8 +284,11 @@ void ElementwiseCall::accumulate(const Operands& all) const {
   call(inputs, &out);
 }
 
-void ElementwiseCall::call(const bp_value* inputs, bp_value* outs) const {
-  for (int i = 0; i < n_outputs(); ++i) outs[i].flags = BP_VALUE_GIVEN;
+void ElementwiseCall::call(const bp_value* inputs, bp_value* outs, bool given_outs) const {
+  for (int i = 0; i < n_outputs(); ++i) {
+    if (!given_outs) outs[i] = bp_value{};
+    outs[i].flags = given_outs ? BP_VALUE_GIVEN : 0;
+  }
   bp_value args[kMostArguments];
   const bp_value* given = inputs;
   if (!only_inputs_) {

@@ -14,6 +14,7 @@ class ResultShapes {
   explicit ResultShapes(const Call& call) : call_(call) {}
   ResultShapes(const ResultShapes&) = delete;
   const ShapeResult& of(int32_t result) {
+    if (result > 0 && shares_first_shape(*call_.op.record, result)) return of(0);
     if (result > 0 && !others_) others_.reset(new ShapeResult[static_cast<size_t>(call_.n_outs - 1)]);
     ShapeResult& shape = result == 0 ? first_ : others_[static_cast<size_t>(result - 1)];
     if (!(known_ >> result & 1)) {

@@ -71,7 +71,7 @@ void Evaluation::compute(uint32_t i) {
   }
 }
 
-// Straight: every needed node, in order. Else by demand from the roots.
+// Straight: every needed node, in order. Else in steps, or by demand from the roots where some are not needed.
 void Evaluation::run() {
   if (plan_.straight) [[likely]] {
     const uint32_t n = static_cast<uint32_t>(plan_.nodes.size());
@@ -79,8 +79,42 @@ void Evaluation::run() {
       if (needed(i) && states_[i] == kEmpty) compute(i);
     return;
   }
+  if (plan_.steps.size() == 1 && !wanted_) return run_steps(plan_.steps[0]);
   for (uint32_t root : plan_.roots)
     if (needed(root)) demand(root);
+}
+
+void Evaluation::run_root(uint32_t index) {
+  if (plan_.straight && plan_.roots.size() == 1) return run();
+  if (plan_.steps.empty()) return demand(plan_.roots[index]);
+  run_steps(plan_.steps[index]);
+}
+
+void Evaluation::run_steps(const std::vector<PlanStep>& steps) {
+  const PlanStep* const first = steps.data();
+  const PlanStep* const end = first + steps.size();
+  for (const PlanStep* step = first; step != end;) {
+    const uint32_t node = step->node;
+    switch (step->kind) {
+      case PlanStep::kCompute:
+        if (states_[node] == kEmpty) compute(node);
+        break;
+      case PlanStep::kTake:
+        check_single(values_[step->other]);
+        put(node, values_[step->other]);
+        break;
+      case PlanStep::kIfTrue:
+      case PlanStep::kIfFalse:
+        check_single(values_[node]);
+        if (truth(op_.name, values_[node]) != (step->kind == PlanStep::kIfTrue)) break;
+        step = first + step->other;
+        continue;
+      case PlanStep::kGo:
+        step = first + step->other;
+        continue;
+    }
+    ++step;
+  }
 }
 
 // ---- ops -------------------------------------------------------------------------------------------------------

@@ -48,6 +48,8 @@ class Evaluation {
   void write_into(uint32_t node);
   // Computes what all roots need, or what those need whose bit is set. `tuple`: the results wanted of the one root.
   void run();
+  // Of a shape rule: what the root of result `index` needs.
+  void run_root(uint32_t index);
   void run_some(uint64_t roots, uint64_t tuple = ~uint64_t{0});
   const bp_value& value(uint32_t node) const { return values_[node]; }
   // The value of a root with a reference of its own; the slot's where it has one to give.
@@ -71,6 +73,7 @@ class Evaluation {
              ": its formula uses all results of a call as one value; select one of them");
   }
   void demand(uint32_t root);
+  void run_steps(const std::vector<PlanStep>& steps);
   uint32_t missing_input(const PlanNode& node) const;
   void compute(uint32_t i);
   void put(uint32_t i, const bp_value& value, State state = kBorrowed) {

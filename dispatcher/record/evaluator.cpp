@@ -315,7 +315,7 @@ void evaluate_ints(const OpRecord& op, const bp_formula& formula, uint32_t resul
                    int64_t* out, int32_t* count) {
   const FormulaPlan& plan = op.plan(formula);
   Evaluation run(op, plan, inputs);
-  plan.roots.size() == 1 ? run.run() : run.run_some(uint64_t{1} << result);
+  run.run_root(result);
   const bp_value& value = run.value(plan.roots[result]);
   const bool ints = value.tag == BP_TAG_INT_LIST || ((value.tag & BP_TAG_LIST) && value.count == 0);
   BP_CHECK(ints && value.count <= 64, SHAPE, op.name, ": its shape formula gives ", tag_name(value.tag), " of length ",

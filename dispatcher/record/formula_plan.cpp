@@ -9,6 +9,7 @@
 
 #include "record/builtins.hpp"
 #include "record/op_record.hpp"
+#include "record/plan_steps.hpp"
 
 namespace backplane::core {
 namespace {
@@ -55,6 +56,7 @@ class Planner {
     find_wanted();
     if (plan_.straight) mark_last_uses();
     find_free_names();
+    find_steps(formula_.rule == BP_RULE_SHAPE, plan_);
     return std::move(plan_);
   }
 

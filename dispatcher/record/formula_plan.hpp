@@ -38,11 +38,28 @@ struct PlanNode {
   uint64_t variables;  // bit s: depends on variable slot s
 };
 
+// A step of a plan with branches.
+struct PlanStep {
+  enum Kind : uint8_t {
+    kCompute,  // `node`, unless it has a value
+    kTake,     // the value of `other` as that of `node`, an IF
+    kIfTrue,   // go to step `other` if the value of `node` is true
+    kIfFalse,
+    kGo  // go to step `other`
+  };
+  Kind kind;
+  uint32_t node;
+  uint32_t other;
+};
+
 struct FormulaPlan {
   std::vector<PlanNode> nodes;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> roots;
   bool straight = true;  // no IF, `and`, `or`, MAP or FOLD: every node is needed, in order
+  // The nodes in the order in which a run by demand computes them (plan_steps.hpp): one list for all roots, of a shape
+  // rule one per root. Without lists, the plan is straight or runs by demand.
+  std::vector<std::vector<PlanStep>> steps;
   FreeNames free;
 };
 

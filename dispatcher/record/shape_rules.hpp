@@ -53,6 +53,14 @@ inline void infer_shape(const OpRecord& op, const bp_value* args, int32_t n_args
     infer_shape_without_word(op, args, n_args, index, out);
 }
 
+// Has result `index` > 0 the shape of result 0 in every call, because one formula states both?
+inline bool shares_first_shape(const OpRecord& op, int32_t index) {
+  const size_t i = static_cast<size_t>(index);
+  if (!op.shape_formula || op.shape_words[0] || op.shape_words[i] || op.shapes[0].fn || op.shapes[i].fn) return false;
+  const std::vector<uint32_t>& roots = op.plan(*op.shape_formula).roots;
+  return i < roots.size() && roots[i] == roots[0];
+}
+
 // Pieces that others need. Sizes are checked against overflow.
 void broadcast_into(const OpRecord& op, const int64_t* sizes, int32_t ndim, ShapeResult& out);
 bool broadcasts_to(std::span<const int64_t> from, std::span<const int64_t> to);

@@ -184,22 +184,25 @@ class Definition:
 # ---- defining ----------------------------------------------------------------------------------------------------
 
 
-def define(name, function, *, signature, mutates_args, alias, shape, dtypes, device_types, doc, replace):
+def define(name, function, *, signature, mutates_args, alias, shape, elementwise, dtypes, device_types, doc, replace):
     """`backplane.custom_op`, described there."""
     if isinstance(function, str):
         signature, function = function, None
     elif function is None:
-        options = dict(signature=signature, mutates_args=mutates_args, alias=alias, shape=shape, dtypes=dtypes,
-                       device_types=device_types, doc=doc, replace=replace)  # fmt: skip
+        options = dict(signature=signature, mutates_args=mutates_args, alias=alias, shape=shape, elementwise=elementwise,
+                       dtypes=dtypes, device_types=device_types, doc=doc, replace=replace)  # fmt: skip
         return lambda decorated: define(name, decorated, **options)
     _check_name(name)
     stated = _op_signature.of_text(name, signature) if signature else _op_signature.of_function(name, function)
     place = _place(function) if function else _caller()
+    if elementwise:
+        shape = _op_rules.elementwise_shape(name, stated, mutates_args, alias, shape)
     options = dict(dtypes=dtypes, doc=doc or inspect.getdoc(function) or f"{name}, defined in Python.", place=place)
     if _padded_op.states_largest_size(shape):
         return _define_padded(name, function, stated, mutates_args, alias, shape, device_types, replace, options)
     definition = Definition(name, stated, mutates=_mutated(name, stated, mutates_args), alias=_alias(name, stated, alias),
                             shape=shape, core=_registration(name, place, replace), **options)  # fmt: skip
+    definition.tags = "python,elementwise" if elementwise else "python"
     if function and not definition.alias and not _is_empty(function):
         _op_rules.check_kernel(definition, function)
         for backend in _backends(device_types):
@@ -357,7 +360,7 @@ _MAKERS = {
 def mark_effect(op):
     """Makes a graph keep calls of the op whose results nobody uses."""
     definition, _ = _rules_of(_definition_of(op, "mark_effect"))
-    definition.tags = "python,effect"
+    definition.tags += ",effect"
     definition.commit()
 
 

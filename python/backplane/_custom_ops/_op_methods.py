@@ -24,22 +24,23 @@ if TYPE_CHECKING:
     @overload
     def custom_op(
         name: str, /, *, signature: str | None = None, mutates_args: str | Sequence[str] = (), alias: str | None = None,
-        shape: str | Sequence[str] | None = None, dtypes: str | Sequence[DType] = "any",
+        shape: str | Sequence[str] | None = None, elementwise: bool = False, dtypes: str | Sequence[DType] = "any",
         device_types: str | Device | Sequence[str | Device] | None = None, doc: str | None = None, replace: bool = False
     ) -> Callable[[Callable[..., Any]], Op]: ...
 
     @overload
     def custom_op(
         name: str, function: Callable[..., Any] | str, /, *, signature: str | None = None, mutates_args: str | Sequence[str] = (),
-        alias: str | None = None, shape: str | Sequence[str] | None = None, dtypes: str | Sequence[DType] = "any",
-        device_types: str | Device | Sequence[str | Device] | None = None, doc: str | None = None, replace: bool = False
+        alias: str | None = None, shape: str | Sequence[str] | None = None, elementwise: bool = False,
+        dtypes: str | Sequence[DType] = "any", device_types: str | Device | Sequence[str | Device] | None = None,
+        doc: str | None = None, replace: bool = False
     ) -> Op: ...
 
 
 def custom_op(
     name: str, function: Callable[..., Any] | str | None = None, /, *, signature: str | None = None,
     mutates_args: str | Sequence[str] = (), alias: str | None = None, shape: str | Sequence[str] | None = None,
-    dtypes: str | Sequence[DType] = "any", device_types: str | Device | Sequence[str | Device] | None = None,
+    elementwise: bool = False, dtypes: str | Sequence[DType] = "any", device_types: str | Device | Sequence[str | Device] | None = None,
     doc: str | None = None, replace: bool = False
 ) -> Any:
     """Defines an op in Python; it is then one like any other: recorded, batched, explained, found in `backplane.ops`.
@@ -58,6 +59,8 @@ def custom_op(
     batch rule too. Without one, and without register_shape, the kernel decides. "dynamic(max=x.shape[0])": the kernel
     returns at most so many rows; the op NAME_padded returns so many, zeros behind the rows that there are, and their
     number. "dynamic(max=[x.shape[0], 2], dtype=int64)" also states the other sizes, and a dtype other than x's.
+    elementwise: an element of a result depends on the elements at its place alone. The results have the shape to which
+        the tensors broadcast, so no `shape` is needed; `backplane.numpy.ufunc` takes the op, and opcheck tests it.
     dtypes: what tensor arguments accept: a class ("floating") or a list of dtypes.
     replace: takes the place of a Python op of that name; otherwise a name that is taken is refused.
 
@@ -67,7 +70,7 @@ def custom_op(
     from . import _custom_op
 
     return _custom_op.define(name, function, signature=signature, mutates_args=mutates_args, alias=alias, shape=shape,
-                             dtypes=dtypes, device_types=device_types, doc=doc, replace=replace)  # fmt: skip
+                             elementwise=elementwise, dtypes=dtypes, device_types=device_types, doc=doc, replace=replace)  # fmt: skip
 
 
 def _rule(op, name, function):
@@ -84,7 +87,7 @@ def opcheck(
 
     op: an Op, of a registry file or defined in Python. devices: where to run; by default where the sample is.
     Checked are, each where it is declared: mutation and aliasing, the shape and dtype rule (also strided and empty
-    variants of the sample), the gradient and its gradient by finite differences in float64 and complex128, forward
+    variants of the sample), that an op in Python is elementwise, the gradient and its gradient by finite differences in float64 and complex128, forward
     against reverse mode, batching against a loop over every axis, in-place and out= against the function, the
     decomposition against the kernel, and on several devices the results against the first one's.
 

@@ -126,6 +126,24 @@ def shape_words(definition, shape):
     return words
 
 
+def elementwise_shape(op, signature, mutates_args, alias, shape):
+    """The shape rules of an op that is elementwise: each result has the shape to which all tensors broadcast."""
+
+    def fail(what, found, expected):
+        raise _core.ArgumentValueError(f"custom_op {op}: argument {what}: found {found}, expected {expected}")
+
+    if mutates_args or alias:
+        fail("elementwise", "True beside mutates_args or alias", "an op that returns new tensors")
+    tensors = [argument for argument in signature.arguments if argument.is_tensor]
+    if not tensors or not signature.results or any(a.is_list for a in tensors) or any(is_list for _, is_list in signature.results):
+        fail("elementwise", "True", "an op whose arguments include a Tensor, and whose tensors and results are not lists")
+    rule = f"broadcast({', '.join(argument.name for argument in tensors)})"
+    given = [shape] if isinstance(shape, str) else list(shape or [])
+    if any(re.sub(r"\s", "", text) != re.sub(r"\s", "", rule) for text in given) or len(given) not in (0, len(signature.results)):
+        fail("shape", repr(shape), f"none, or {rule!r} for each result, because the op is elementwise")
+    return [rule] * len(signature.results)
+
+
 def _specs(definition, returned, default):
     """A (shape, dtype) per result from what a shape function returned."""
     names = result_names(definition)

@@ -153,6 +153,8 @@ def _check(subject, report, first=None):
         return False
     report.add(subject.device, "call", PASSED)
     checks = [_agrees(first)] if first else []
+    if {"python", "elementwise"} <= set(subject.facts["tags"].split(",")):
+        checks.append(_opcheck_rules.elementwise)
     checks += _opcheck_rules.CHECKS
     for function in checks + _opcheck_derivatives.CHECKS:
         report.add(subject.device, function.__name__.replace("_", " "), *_outcome(function, subject))

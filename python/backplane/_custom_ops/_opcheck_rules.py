@@ -173,6 +173,24 @@ def decomposition(subject):
     compare(found, expected, "the decomposition against the kernel")
 
 
+def elementwise(subject):
+    """Of an op in Python that says so: one element alone gives the same result as among the others."""
+    if any(argument["generator"] for argument in subject.facts["args"]):
+        raise NotStated("the op draws random numbers")
+    expected = subject.call()
+    size = expected[0].size
+    if size < 2:
+        raise NotStated("the sample gives fewer than two elements")
+    for first in (0, size - 1):
+
+        def one(t, first=first):
+            return tensor(np.broadcast_to(array(t), expected[0].shape).reshape(-1)[first : first + 1], t)
+
+        alone = [array(result).reshape(-1)[first : first + 1] for result in expected]
+        wanted = [tensor(values, result) for values, result in zip(alone, expected)]
+        compare(subject.call(subject.with_tensors(one)), wanted, f"element {first} alone against the same element of the sample")
+
+
 def is_called(subject):
     results = subject.call()
     for j, result in enumerate(results):

@@ -48,6 +48,11 @@ def stack(*inputs, axis):
     return bp.stack(list(inputs), axis=axis)
 
 
+@computes("unstack")
+def unstack(x, *, axis):
+    return list(bp.unstack(x, axis=axis))
+
+
 @computes("tile")
 def tile(x, *, reps):
     return bp.tile(x, reps)
@@ -203,6 +208,7 @@ def _scatter(combine):
 
 computes("scatter")(_scatter(lambda x, places, values: bp.put_along_axis(x, places, values, axis=0)))
 computes("scatter-add", "scatter_add")(_scatter(lambda x, places, values: bp.put_along_axis(x, places, values, axis=0, accumulate=True)))
+computes("scatter-sub", "scatter_sub")(_scatter(lambda x, places, values: bp.put_along_axis(x, places, bp.zeros_like(values) - values, axis=0, accumulate=True)))
 computes("scatter-max", "scatter_max")(_scatter(lambda x, places, values: bp.scatter_max(x, places, values, axis=0)))
 computes("scatter-min", "scatter_min")(_scatter(lambda x, places, values: bp.scatter_min(x, places, values, axis=0)))
 computes("scatter-mul", "scatter_mul")(_scatter(lambda x, places, values: bp.scatter_prod(x, places, values, axis=0)))

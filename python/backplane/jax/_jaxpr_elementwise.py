@@ -87,6 +87,11 @@ def less_equal_in_total_order(x, y):
     return bp.less_equal(_in_total_order(x), _in_total_order(y))
 
 
+@computes("eq_to")
+def equal_in_total_order(x, y):
+    return bp.equal(_in_total_order(x), _in_total_order(y))
+
+
 @computes("clamp")
 def clamp(low, x, high):
     return bp.minimum(bp.maximum(x, low), high)
@@ -130,7 +135,6 @@ def _reduction(function, **options):
 ROWS["reduce_sum"] = lambda x, *, axes, out_sharding=None: bp.sum(x, axis=tuple(axes), dtype=x.dtype) if axes else x
 ROWS["reduce_prod"] = lambda x, *, axes, out_sharding=None: bp.prod(x, axis=tuple(axes), dtype=x.dtype) if axes else x
 ROWS["reduce_max"], ROWS["reduce_min"] = _reduction(bp.amax), _reduction(bp.amin)
-ROWS["reduce_or"], ROWS["reduce_and"] = _reduction(bp.any), _reduction(bp.all)
 
 
 def _place(function):
@@ -173,4 +177,14 @@ def sort(*inputs, dimension, is_stable, num_keys):
 def top(x, *, k, operand=None, axis=-1, is_stable=None):
     order = bp.argsort(x, axis=axis, descending=True, stable=True)
     order = bp.slice(order, [axis % x.ndim], [0], [k], [1])
+    return [bp.take_along_axis(x, order, axis=axis), bp.cast(order, bp.int32)]
+
+
+@computes("approx_top_k")
+def approximate_top(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk):
+    """The exact result, which any recall allows."""
+    if not aggregate_to_topk:
+        refuse("approx_top_k without aggregate_to_topk is not supported")
+    axis = reduction_dimension % x.ndim
+    order = bp.slice(bp.argsort(x, axis=axis, descending=is_max_k, stable=True), [axis], [0], [k], [1])
     return [bp.take_along_axis(x, order, axis=axis), bp.cast(order, bp.int32)]

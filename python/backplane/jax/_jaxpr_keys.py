@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 import backplane as bp
 
+from ._jaxpr_special import function_of
 from ._jaxpr_table import ROWS, computes, refuse
 
 TYPE_CHECKING = False
@@ -40,8 +41,10 @@ def _over(axes, function):
 
 
 def expanded(equation: "Any") -> "Any | None":
-    """The jaxpr over the words of keys that stands for a random primitive; None for other primitives."""
+    """The jaxpr, over the words of keys, that stands for a primitive which JAX states in Python; None for other primitives."""
     name, params = equation.primitive.name, equation.params
+    if (stated := function_of(equation)) is not None:
+        return _of_function(stated, equation)
     if name not in ("random_seed", "random_bits", "random_split", "random_fold_in"):
         return None
     implementation, first = _implementation(equation), equation.invars[0].aval
@@ -60,6 +63,16 @@ def expanded(equation: "Any") -> "Any | None":
             return _over(len(shape), one)(jnp.broadcast_to(keys, (*shape, keys.shape[-1])), jnp.broadcast_to(numbers, shape))
     else:
         run = _over(len(first.shape), one)
+    return jax.make_jaxpr(run)(*[_words(variable.aval) for variable in equation.invars])
+
+
+def _of_function(function, equation):
+    """The jaxpr of a function of keys and arrays."""
+
+    def run(*inputs):
+        keys = [jax.random.wrap_key_data(x, impl=v.aval.dtype._impl.name) if is_key(v.aval) else x for v, x in zip(equation.invars, inputs)]
+        return function(*keys)
+
     return jax.make_jaxpr(run)(*[_words(variable.aval) for variable in equation.invars])
 
 

@@ -117,12 +117,43 @@ def barrier(*inputs):
     return list(inputs)
 
 
-@computes("reduce_xor")
-def exclusive_or(x, *, axes, out_sharding=None):
-    for axis in sorted(axes, reverse=True):
-        parts = bp.unstack(x, axis=axis)
-        found = parts[0] if parts else bp.zeros(x.shape[:axis] + x.shape[axis + 1 :], dtype=x.dtype, device=x.device)
-        for part in parts[1:]:
-            found = bp.bitwise_xor(found, part)
-        x = found
+@computes("name")
+def named(x, *, name):
     return x
+
+
+@computes("eig")
+def eig(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None):
+    if compute_left_eigenvectors:
+        refuse("left eigenvectors of eig are not supported")
+    if not compute_right_eigenvectors:
+        return [bp.linalg.eigvals(x)]
+    return list(bp.linalg.eig(x))
+
+
+@computes("householder_product")
+def householder_product(x, taus):
+    """The first columns of the product of the reflections I - tau v v^H."""
+    rows, columns = x.shape[-2:]
+    low = bp.tril(x, k=-1)
+    eye = bp.eye(rows, columns, dtype=x.dtype, device=x.device)
+    vectors, found = low + eye, bp.broadcast_to(eye, x.shape)
+    for i in reversed(range(taus.shape[-1])):
+        vector = bp.slice(vectors, [-1], [i], [i + 1], [1])
+        tau = bp.expand_dims(bp.slice(taus, [-1], [i], [i + 1], [1]), axis=-1)
+        found = found - tau * (vector @ (bp.conj(vector.mT) @ found))
+    return found
+
+
+@computes("tridiagonal_solve")
+def tridiagonal_solve(lower, middle, upper, b, *, perturb_singular=False):
+    """As a full system, which is solved with pivots."""
+    if perturb_singular:
+        refuse("tridiagonal_solve with perturb_singular is not supported")
+    n = middle.shape[-1]
+    rows = bp.expand_dims(bp.arange(n, device=middle.device), axis=1)
+    distance = bp.expand_dims(bp.arange(n, device=middle.device), axis=0) - rows
+    matrix = bp.zeros((*middle.shape, n), dtype=middle.dtype, device=middle.device)
+    for offset, line in ((-1, lower), (0, middle), (1, upper)):
+        matrix = bp.where(bp.equal(distance, offset), bp.expand_dims(line, axis=-1), matrix)
+    return bp.linalg.solve(matrix, b)

@@ -108,3 +108,20 @@ def selected_sums(source, x, *, select_prim, window_dimensions, window_strides, 
     target = bp.take_along_axis(bp.reshape(spots, (*source.shape, -1)), first, axis=-1)
     zeros = bp.zeros((_prod(x.shape),), dtype=source.dtype, device=x.device)
     return bp.reshape(bp.put_along_axis(zeros, bp.reshape(target, (-1,)), bp.reshape(source, (-1,)), axis=0, accumulate=True), x.shape)
+
+
+@computes("select_and_gather_add")
+def selected(tangents, x, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    """The tangents of maxima of windows: that of the first greatest (or least) element of each."""
+    is_max = select_prim.name == "ge"
+    options = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
+               "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip
+    found, axes = _windows(x, _end(x, not is_max), **options)
+    moved, _ = _windows(tangents, 0, **options)
+    if not axes:
+        return moved
+    shape = [size for axis, size in enumerate(found.shape) if axis not in axes]
+    order = [*(axis for axis in range(found.ndim) if axis not in axes), *axes]
+    flat, moved = (bp.reshape(bp.permute_dims(one, order), (*shape, -1)) for one in (found, moved))
+    first = bp.expand_dims((bp.argmax if is_max else bp.argmin)(flat, axis=-1), axis=-1)
+    return bp.squeeze(bp.take_along_axis(moved, first, axis=-1), axis=-1)

@@ -5,11 +5,11 @@ import numpy as np
 
 import backplane as bp
 
-from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_linalg, _jaxpr_products  # noqa: F401 (fill the table)
+from . import _jaxpr_arrays, _jaxpr_elementwise, _jaxpr_folds, _jaxpr_linalg, _jaxpr_products  # noqa: F401 (fill the table)
 from ._arrays import to_tensor
 from ._call import call_p, linear_p
 from ._jaxpr_keys import expanded, is_key, on_words
-from ._jaxpr_table import MAKERS, ROWS
+from ._jaxpr_table import MAKERS, ROWS, dtype_of, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ _DEVICE = "device"  # where what is made before the trace lies, and what rows ma
 # Primitives that call a jaxpr once, and the parameter that holds it.
 _CALLS = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "custom_lin": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr", "custom_lin": "call_jaxpr", "composite": "jaxpr",
+    "custom_vmap_call": "call",
 }  # fmt: skip
 
 
@@ -106,8 +107,16 @@ def _evaluate(jaxpr, constants, inputs, placed):
         except TypeError as error:
             raise bp.MissingRuleError(f"jax.to_graph: the primitive {equation.primitive.name} has parameters that are not supported ({error})") from error
         for variable, value in zip(equation.outvars, results):
+            _check(equation, variable.aval, value)
             env[variable] = value
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def _check(equation, aval, value):
+    """A row that has another meaning of a primitive than JAX must not go unnoticed."""
+    expected = (tuple(aval.shape), dtype_of(aval.dtype)) if hasattr(aval, "shape") and not is_key(aval) else None
+    if expected is not None and (tuple(value.shape), value.dtype) != expected:
+        refuse(f"the primitive {equation.primitive.name} gave {value.dtype.name} {tuple(value.shape)}, expected {expected[1].name} {expected[0]}")
 
 
 def _results(equation, values, placed):
@@ -162,11 +171,23 @@ def _cond(values, params, placed):
 def _while(values, params, placed):
     n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
     fixed_cond, fixed_body, carry = values[:n_cond], values[n_cond : n_cond + n_body], values[n_cond + n_body :]
-    return bp.while_loop(
-        lambda state: _call(params["cond_jaxpr"], [*fixed_cond, *state], placed)[0],
-        lambda state: _call(params["body_jaxpr"], [*fixed_body, *state], placed),
-        carry,
-    )
+
+    def goes_on(state):
+        return _call(params["cond_jaxpr"], [*fixed_cond, *state], placed)[0]
+
+    def step(state):
+        return _call(params["body_jaxpr"], [*fixed_body, *state], placed)
+
+    if not params["cond_jaxpr"].out_avals[0].shape:
+        return bp.while_loop(goes_on, step, carry)
+
+    def step_of_batch(state):
+        """Elements of a batch whose own loop has ended keep their values."""
+        going = goes_on(state)
+        shapes = [going.shape + (1,) * (value.ndim - going.ndim) for value in state]
+        return [bp.where(bp.reshape(going, shape), new, old) for shape, new, old in zip(shapes, step(state), state)]
+
+    return bp.while_loop(lambda state: bp.any(goes_on(state)), step_of_batch, carry)
 
 
 def _scan(values, params, placed):
@@ -181,5 +202,9 @@ def _scan(values, params, placed):
     return [*last, *(ys or [])]
 
 
-_CONTROL = {"cond": _cond, "while": _while, "scan": _scan, "custom_linear_solve": _solve}
+def _reduce(values, params, placed):
+    return _jaxpr_folds.reduced(lambda *numbers: _call(params["jaxpr"], list(numbers), placed), values, params["dimensions"])
+
+
+_CONTROL = {"cond": _cond, "reduce": _reduce, "while": _while, "scan": _scan, "custom_linear_solve": _solve}
 __all__: "Sequence[str]" = ["to_graph"]

@@ -1,5 +1,6 @@
 // Registers the ops of ops.yaml, and kernels with a mistake for some of them.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -61,6 +62,22 @@ void read_beyond(ConstTensor<float> x, MutTensor<float> out) {
   for (int64_t i = 0; i < n; ++i) out.data()[i] = x.data()[i] + (i + 1 == n ? 0 * x.data()[n] : 0);
 }
 
+// The result, in a buffer that all calls share.
+void one_buffer(ConstTensor<float> x, double by, MutTensor<float> out) {
+  static std::array<float, 1 << 18> buffer;
+  const int64_t n = std::min<int64_t>(out.size(), int64_t{1} << 18);
+  for (int64_t i = 0; i < n; ++i) buffer[static_cast<size_t>(i)] = x.data()[i] * static_cast<float>(by);
+  for (int64_t i = 0; i < n; ++i) out.data()[i] = buffer[static_cast<size_t>(i)];
+}
+
+// The same for few elements; volatile, for a compiler may see that the calling thread has the values.
+void few_in_one_buffer(ConstTensor<float> x, double by, MutTensor<float> out) {
+  static volatile float buffer[8];
+  const int64_t n = std::min<int64_t>(out.size(), 8);
+  for (int64_t i = 0; i < n; ++i) buffer[i] = x.data()[i] * static_cast<float>(by);
+  for (int64_t i = 0; i < n; ++i) out.data()[i] = buffer[i];
+}
+
 void register_all(const Registrar& registrar) {
   for (uint32_t i = 0; i < wrong_op_count; ++i) registrar.op(*wrong_ops[i]);
   registrar.kernel(BP_KERNEL("wrong::same_memory", "cpu", same_memory, .flags = BP_KERNEL_OWN_RESULTS));
@@ -68,6 +85,8 @@ void register_all(const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("wrong::raced", "cpu", raced));
   registrar.kernel(BP_KERNEL("wrong::lost_nans", "cpu", kernel<lost_nans>));
   registrar.kernel(BP_KERNEL("wrong::read_beyond", "cpu", kernel<read_beyond>));
+  registrar.kernel(BP_KERNEL("wrong::one_buffer", "cpu", kernel<one_buffer>));
+  registrar.kernel(BP_KERNEL("wrong::few_in_one_buffer", "cpu", kernel<few_in_one_buffer>));
 }
 
 }  // namespace
