@@ -70,9 +70,10 @@ ElementwiseCall::ElementwiseCall(const std::string& full_name) : op_(find_op(ful
   constexpr uint64_t kRefused = BP_OP_RANDOM | BP_OP_VIEW | BP_OP_MAYBE_VIEW | BP_OP_HIGHER_ORDER;
   copies_ = has_tag(*def_, "python");
   const bool elementwise = (def_->flags & BP_OP_ELEMENTWISE) || (copies_ && has_tag(*def_, "elementwise"));
-  BP_CHECK(elementwise && !(def_->flags & kRefused), VALUE, "numpy.ufunc: ", full_name,
-           " is not an elementwise op of tensors. Fix: ", copies_ ? "define it with elementwise=True if it is, or " : "",
-           "call backplane.numpy.function(\"", full_name, "\")");
+  BP_CHECK(
+      elementwise && !(def_->flags & kRefused), VALUE, "numpy.ufunc: ", full_name,
+      " is not an elementwise op of tensors. Fix: ", copies_ ? "define it with elementwise=True if it is, or " : "",
+      "call backplane.numpy.function(\"", full_name, "\")");
   for (uint32_t i = 0; i < def_->args.count; ++i) args_.push_back(arg(i).default_value);
   stated_.resize(args_.size());
 }
@@ -177,6 +178,15 @@ std::vector<LoopForm> ElementwiseCall::loops(const std::vector<bp_dtype>& dtypes
     }
   }
   BP_CHECK(!found.empty(), DTYPE, "numpy.ufunc: no loop of ", def_->name, " can be made: ", reason);
+  return found;
+}
+
+std::vector<LoopForm> ElementwiseCall::loops_of_truths(const std::vector<LoopForm>& loops) {
+  std::vector<LoopForm> found;
+  for (const LoopForm& form : loops)
+    if (form.dtypes.size() == 3 && form.dtypes[0] == form.dtypes[1] && form.dtypes[0] != BP_BOOL &&
+        form.dtypes[2] == BP_BOOL)
+      found.push_back(form_of({BP_BOOL, form.dtypes[1], BP_BOOL}, 2));
   return found;
 }
 

@@ -48,6 +48,9 @@ class ElementwiseCall {
   void choose_inputs();
   // The combinations of input dtypes that the op takes among `dtypes`, in that order, each with the results' dtypes.
   std::vector<LoopForm> loops(const std::vector<bp_dtype>& dtypes) const;
+  // Of loops that give bools from two inputs of another dtype: loops whose first input is a bool as well, which NumPy's
+  // reductions need because a partial result is their first input. Only for ops that take the truth of each input.
+  static std::vector<LoopForm> loops_of_truths(const std::vector<LoopForm>& loops);
   // Ops of a whole axis, which `reduce` and `accumulate` call in place of one step per element. "": none.
   void set_axis_calls(const std::string& reduction, const std::string& scan);
 

@@ -154,10 +154,11 @@ void ElementwiseCall::run(const LoopForm& form, char* const* data, int64_t n, co
   }
   if (!in_order) return run_block(all);
   const bool folds = all.count == 3 && n >= kAxisFrom && form.dtypes[0] == form.dtypes[2] &&
-                     form.dtypes[1] == form.dtypes[2] && all.steps[0] == all.steps[2] && !all.meet(1, 2) &&
-                     all.steps[1] % all.items[1] == 0;
+                     all.steps[0] == all.steps[2] && !all.meet(1, 2) && all.steps[1] % all.items[1] == 0;
+  const bool one_dtype = form.dtypes[1] == form.dtypes[2];
   if (folds && reduction_ && all.steps[2] == 0 && all.data[0] == all.data[2]) return reduce(all);
-  if (folds && scan_ && all.steps[2] != 0 && all.data[0] + all.steps[0] == all.data[2]) return accumulate(all);
+  if (folds && one_dtype && scan_ && all.steps[2] != 0 && all.data[0] + all.steps[0] == all.data[2])
+    return accumulate(all);
   run_in_order(all);
 }
 
@@ -263,6 +264,7 @@ void ElementwiseCall::reduce(const Operands& all) const {
   const Tensor& x =
       scratch.tensor(1).point(all.data[1], Shape(&all.n, 1), Shape(&stride, 1), all.dtypes[1], Lent::kRead);
   const Tensor sum = reduction_(x, 0);
+  if (sum.dtype() != all.dtypes[2]) return run_in_order(all);
   const Tensor& total = scratch.tensor(0).point(all.data[0], {}, {}, all.dtypes[0], Lent::kChanged);
   const bp_value inputs[] = {value(total), value(sum)};
   bp_value out = value(total);

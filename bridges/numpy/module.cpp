@@ -129,10 +129,13 @@ constexpr char other_type_of_64_bits(int a, int b) {
   return static_cast<char>(a == NPY_INT64 || a == NPY_UINT64 ? b : a);
 }
 
-void add_loops(Ufunc& ufunc) {
+void add_loops(Ufunc& ufunc, bool of_truths) {
   std::vector<bp_dtype> dtypes;
   for (const Dtype& each : kDtypes) dtypes.push_back(each.ours);
-  for (LoopForm& found : ufunc.call.loops(dtypes)) ufunc.loops.push_back({&ufunc, std::move(found)});
+  std::vector<LoopForm> forms = ufunc.call.loops(dtypes);
+  if (of_truths)
+    for (LoopForm& found : ElementwiseCall::loops_of_truths(forms)) forms.push_back(std::move(found));
+  for (LoopForm& found : forms) ufunc.loops.push_back({&ufunc, std::move(found)});
   for (Ufunc::Loop& loop : ufunc.loops) {
     ufunc.functions.push_back(run_loop);
     ufunc.data.push_back(&loop);
@@ -164,7 +167,7 @@ PyObject* make(PyObject*, PyObject* args) {
     if (!set_attributes(ufunc->call, attributes)) return nullptr;
     ufunc->call.choose_inputs();
     ufunc->call.set_axis_calls(reduction, scan);
-    add_loops(*ufunc);
+    add_loops(*ufunc, has_identity && PyBool_Check(identity));
     const bp_op_def& def = ufunc->call.def();
     for (const Ufunc::Loop& loop : ufunc->loops)  // NumPy crashes over an identity that it cannot convert
       BP_CHECK(!has_identity || PyLong_Check(identity) || is_inexact(loop.form.dtypes[0]), VALUE,

@@ -73,7 +73,8 @@ TEST_F(PlanSteps, APlanWhoseListsWouldBeLongRunsByDemand) {
   for (int i = 0; i < 24; ++i) {
     const uint32_t next = op.call("t::add", {at, x});
     const uint32_t no = op.constant(bool_value(false)), yes = op.constant(bool_value(true));
-    at = op.node(BP_NODE_IF, {i % 2 ? no : yes, op.node(BP_NODE_IF, {yes, next, x}), op.node(BP_NODE_IF, {no, x, next})});
+    at = op.node(BP_NODE_IF,
+                 {i % 2 ? no : yes, op.node(BP_NODE_IF, {yes, next, x}), op.node(BP_NODE_IF, {no, x, next})});
   }
   op.formula(BP_RULE_DECOMPOSE, {}, {at});
   const bp_value result = run_one(op, vjp());
@@ -89,8 +90,8 @@ TEST_F(PlanSteps, AShapeRuleHasAListPerResultThatNeedsNoOther) {
   const uint32_t shape = op.node(BP_NODE_SHAPE, {op.node(BP_NODE_ARG)});
   const uint32_t long_one = op.builtin("gt", {op.builtin("len", {shape}), op.constant(int_value(1))});
   const uint32_t first = op.node(BP_NODE_IF, {long_one, shape, op.node(BP_NODE_LIST, {op.constant(int_value(1))})});
-  const uint32_t refused =
-      op.builtin("require_shape", {op.constant(int_value(5)), op.constant(bool_value(false)), op.constant(string_value("never"))});
+  const uint32_t refused = op.builtin(
+      "require_shape", {op.constant(int_value(5)), op.constant(bool_value(false)), op.constant(string_value("never"))});
   op.formula(BP_RULE_SHAPE, {}, {first, op.node(BP_NODE_LIST, {refused})});
   op_ = op.record();
   EXPECT_EQ(plan().steps.size(), 2u);

@@ -301,3 +301,16 @@ def test_both_types_of_64_bits_are_reduced(name, code):
     found, expected = getattr(bn, name).reduce(x), getattr(np, name).reduce(x)
     assert found == expected and found.dtype == expected.dtype and found.dtype.char == expected.dtype.char
     np.testing.assert_array_equal(getattr(bn, name).accumulate(x), getattr(np, name).accumulate(x))
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, np.longlong, np.float16, np.float64, np.complex64])
+def test_reductions_of_truths(name, dtype):
+    ours, theirs = getattr(bn, name), getattr(np, name)
+    for shape in ((0,), (1,), (3,), (700,), (4, 6), (2, 0, 3)):
+        x = (np.arange(np.prod(shape)).reshape(shape) % 3).astype(dtype)
+        for y in (x, x[..., ::-1], np.zeros_like(x), np.ones_like(x)):
+            for options in ({}, {"axis": None}, {"axis": -1, "keepdims": True}, {"where": y.astype(bool) ^ True}, {"initial": True}):
+                same(ours.reduce(y, **options), theirs.reduce(y, **options))
+            same(ours.accumulate(y, axis=-1), theirs.accumulate(y, axis=-1))
+    same(ours(np.array([True, False]), np.array([0, 2]).astype(dtype)), theirs(np.array([True, False]), np.array([0, 2]).astype(dtype)))
