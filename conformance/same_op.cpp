@@ -28,7 +28,7 @@ constexpr auto kTime = std::chrono::milliseconds(40), kTimeOfFew = std::chrono::
 constexpr auto kTimeOfBase = std::chrono::milliseconds(8);
 constexpr size_t kCalls = 20;
 
-// The sample with the most elements among those that succeed; the number of samples: there is none with tensors.
+// The sample with the most elements among those that succeed, or the number of samples if no sample has tensors.
 size_t largest_sample(const Entry& entry) {
   size_t found = entry.samples.size(), most = 0;
   for (size_t i = 0; i < entry.samples.size(); ++i) {
@@ -76,7 +76,7 @@ bool same_bytes(const Tensor& tensor, const Array& expected) {
                                                expected.bytes.data(), expected.bytes.size()) == 0;
 }
 
-// One call; "" if it gives what it gave alone.
+// Makes one call. Returns the difference from the result of the same call alone, "" if they are equal.
 std::string try_call(const Entry& entry, const Arguments& arguments, const CallResult& alone) {
   std::vector<bp_value> slots(entry.list_results.size());
   const std::vector<bp_value>& args = arguments.values();

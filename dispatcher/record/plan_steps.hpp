@@ -1,8 +1,8 @@
 // The order in which a plan with branches computes its nodes, found once, when the plan is made.
 //
-// A run by demand looks for missing inputs at every node. The steps are the same walk with jumps at the branches. A node
-// that only some branches compute stands in each list of steps that may need it, and is computed by the first one. A
-// plan for which the lists would be far longer than its nodes has none, and runs by demand.
+// A run by demand looks for missing inputs at every node. The steps are the same walk with jumps at the branches. A
+// node that only some branches compute stands in each list of steps that may need it, and is computed by the first one.
+// A plan for which the lists would be far longer than its nodes has none, and runs by demand.
 #pragma once
 
 #include "record/formula_plan.hpp"

@@ -232,9 +232,9 @@ bp_status argument_held(const bp_frame* frame, const bp_value* args, int32_t n_a
   return right_kernel(frame, args, n_args, outs, n_outs);
 }
 
-// Keeps a parameter of its work at one place for all streams: the host writes it there when it records a call, the queue
-// reads it when it runs the call. Queues often wait for each other, hosts do not: each run waits for a moment, in which
-// the next host records, so that this is found on a machine whose threads seldom run at a time, too.
+// Keeps a parameter of its work at one place for all streams: the host writes it there when it records a call, the
+// queue reads it when it runs the call. Queues often wait for each other, hosts do not: each run waits for a moment, in
+// which the next host records, so that this is found on a machine whose threads seldom run at a time, too.
 void atan_by_way_of_one_place(const Call& call) {
   static std::atomic<int> recorded, place;
   const int mine = ++recorded;

@@ -65,7 +65,7 @@ TEST_F(PlanSteps, AFailureInABranchReleasesEverything) {
   EXPECT_EQ(live_, 0);
 }
 
-// Each IF doubles what stands in the lists: such a plan has none, and gives the same.
+// Each IF would double the length of the list. Such a plan has no list, and gives the same result.
 TEST_F(PlanSteps, APlanWhoseListsWouldBeLongRunsByDemand) {
   ToyRecord op = toy();
   const uint32_t x = op.node(BP_NODE_ARG, {}, 0);

@@ -18,11 +18,11 @@ def folded(combine: "Callable[..., Sequence[Any]]", inputs: "Sequence[Any]", axe
     shape = inputs[0].shape
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     size, rest = math.prod(shape[axis] for axis in axes), [shape[axis] for axis in kept]
-    rows = [bp.reshape(bp.permute_dims(x, [*axes, *kept]), (size, *rest)) for x in inputs]
+    rows: list[Any] = [bp.reshape(bp.permute_dims(x, [*axes, *kept]), (size, *rest)) for x in inputs]
     while size > 1:
         half = size // 2
         parts = [[bp.slice(x, [0], [start], [start + half], [1]) for x in rows] for start in (0, half)]
-        merged = combine(*parts[0], *parts[1])
+        merged = list(combine(*parts[0], *parts[1]))
         if size % 2:
             merged = [bp.concat([x, bp.slice(row, [0], [size - 1], [size], [1])]) for x, row in zip(merged, rows)]
         rows, size = merged, half + size % 2

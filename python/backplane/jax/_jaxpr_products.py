@@ -112,7 +112,7 @@ def selected_sums(source, x, *, select_prim, window_dimensions, window_strides, 
 
 @computes("select_and_gather_add")
 def selected(tangents, x, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation):
-    """The tangents of maxima of windows: that of the first greatest (or least) element of each."""
+    """The tangents of maxima of windows: each is the tangent of the first greatest (or least) element of its window."""
     is_max = select_prim.name == "ge"
     options = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
                "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip

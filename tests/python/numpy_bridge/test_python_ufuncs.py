@@ -1,4 +1,4 @@
-"""Ops of bp.custom_op as ufuncs of NumPy: they compute what the op does, and their kernels may keep what they are given."""
+"""Ops of bp.custom_op as ufuncs of NumPy: they compute the op, and their kernels may keep their arguments."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""custom_op(elementwise=True): the shape that follows, what is refused, and what opcheck finds."""
+"""custom_op(elementwise=True): the derived shape, the refusals, and the check of opcheck."""
 
 import pytest
 
