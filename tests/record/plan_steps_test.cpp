@@ -91,7 +91,7 @@ TEST_F(PlanSteps, AShapeRuleHasAListPerResultThatNeedsNoOther) {
   const uint32_t long_one = op.builtin("gt", {op.builtin("len", {shape}), op.constant(int_value(1))});
   const uint32_t first = op.node(BP_NODE_IF, {long_one, shape, op.node(BP_NODE_LIST, {op.constant(int_value(1))})});
   const uint32_t refused = op.builtin(
-      "require_shape", {op.constant(int_value(5)), op.constant(bool_value(false)), op.constant(string_value("never"))});
+      "require", {op.constant(int_value(5)), op.constant(bool_value(false)), op.constant(string_value("never"))});
   op.formula(BP_RULE_SHAPE, {}, {first, op.node(BP_NODE_LIST, {refused})});
   op_ = op.record();
   EXPECT_EQ(plan().steps.size(), 2u);
