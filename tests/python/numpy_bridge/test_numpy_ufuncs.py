@@ -312,5 +312,5 @@ def test_reductions_of_truths(name, dtype):
         for y in (x, x[..., ::-1], np.zeros_like(x), np.ones_like(x)):
             for options in ({}, {"axis": None}, {"axis": -1, "keepdims": True}, {"where": y.astype(bool) ^ True}, {"initial": True}):
                 same(ours.reduce(y, **options), theirs.reduce(y, **options))
-            same(ours.accumulate(y, axis=-1), theirs.accumulate(y, axis=-1))
+            same(ours.accumulate(y.astype(bool), axis=-1), theirs.accumulate(y.astype(bool), axis=-1))
     same(ours(np.array([True, False]), np.array([0, 2]).astype(dtype)), theirs(np.array([True, False]), np.array([0, 2]).astype(dtype)))
