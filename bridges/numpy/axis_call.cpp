@@ -29,7 +29,7 @@ AxisCall::AxisCall(const std::string& full_name) : name_(full_name), op_(find_op
   }
 }
 
-Tensor AxisCall::operator()(const Tensor& x, int32_t ndim) const {
+Tensor AxisCall::operator()(const Tensor& x, int32_t ndim, bp_dtype expected) const {
   std::vector<bp_value> args = args_;
   args[0] = value(x);
   if (dtype_ >= 0) args[static_cast<size_t>(dtype_)] = dtype_value(x.dtype());
@@ -40,7 +40,7 @@ Tensor AxisCall::operator()(const Tensor& x, int32_t ndim) const {
   std::vector<Tensor> results;
   for (bp_value& out : outs) results.push_back(Tensor::adopt(out.u.t));
   const Tensor& result = results[0];
-  BP_CHECK(result.ndim() == ndim && result.dtype() == x.dtype(), VALUE, "numpy.ufunc: ", name_, " gave a result with ",
+  BP_CHECK(result.ndim() == ndim && result.dtype() == expected, VALUE, "numpy.ufunc: ", name_, " gave a result with ",
            result.ndim(), " axes in another form than the ufunc's loop; expected ", ndim, " axes and the loop's dtype");
   return result;
 }

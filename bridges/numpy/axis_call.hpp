@@ -17,8 +17,8 @@ class AxisCall {
 
   explicit operator bool() const { return op_ != BP_NO_OP; }
   // Of a tensor of one axis, in its dtype where the op has an argument for that. Throws unless the first result has
-  // `ndim` axes and the tensor's dtype.
-  Tensor operator()(const Tensor& x, int32_t ndim) const;
+  // `ndim` axes and the dtype `expected`.
+  Tensor operator()(const Tensor& x, int32_t ndim, bp_dtype expected) const;
 
  private:
   std::string name_;

@@ -263,8 +263,7 @@ void ElementwiseCall::reduce(const Operands& all) const {
   const int64_t stride = all.steps[1] / all.items[1];
   const Tensor& x =
       scratch.tensor(1).point(all.data[1], Shape(&all.n, 1), Shape(&stride, 1), all.dtypes[1], Lent::kRead);
-  const Tensor sum = reduction_(x, 0);
-  if (sum.dtype() != all.dtypes[2]) return run_in_order(all);
+  const Tensor sum = reduction_(x, 0, all.dtypes[2]);
   const Tensor& total = scratch.tensor(0).point(all.data[0], {}, {}, all.dtypes[0], Lent::kChanged);
   const bp_value inputs[] = {value(total), value(sum)};
   bp_value out = value(total);
@@ -276,7 +275,7 @@ void ElementwiseCall::accumulate(const Operands& all) const {
   const int64_t one = 1, stride = all.steps[1] / all.items[1];
   const Tensor& x =
       scratch.tensor(1).point(all.data[1], Shape(&all.n, 1), Shape(&stride, 1), all.dtypes[1], Lent::kRead);
-  const Tensor sums = scan_(x, 1);
+  const Tensor sums = scan_(x, 1, all.dtypes[2]);
   const Tensor& first = scratch.tensor(0).point(all.data[0], Shape(&one, 1), {}, all.dtypes[0], Lent::kRead);
   const int64_t out_stride = all.steps[2] / all.items[2];
   const Tensor& result =
