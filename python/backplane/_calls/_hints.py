@@ -35,7 +35,6 @@ as_strided lib stride_tricks: x.unfold(axis, size, step) for windows, broadcast_
 special: the functions of backplane itself: erf, sigmoid, logit, lgamma, digamma, …
 expit: sigmoid(x)
 gammaln: lgamma(x)
-ndtr: (1 + erf(x / 2**0.5)) / 2
 tree_map tree_util: backplane.tree.map
 custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
 eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
@@ -112,7 +111,9 @@ nuclear_norm: linalg.matrix_norm(x, ord="nuc")
 frobenius_norm: linalg.matrix_norm(x)
 resolve_neg: conj(x)
 poisson binomial: asarray(numpy.random.default_rng(seed).poisson(...)), likewise binomial
-i0 i0e: numpy.i0 on x.numpy(), or its series
+j0 j1 y0 y1: bessel_j0, bessel_j1, bessel_y0 or bessel_y1
+k0 k1 k0e k1e: modified_bessel_k0 or _k1, scaled_modified_bessel_k0 or _k1
+bessel_i0e bessel_i1e: i0e or i1e
 frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
 hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
 hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy

@@ -8,14 +8,14 @@ _UNARY = {
     "neg": bp.negative, "abs": bp.abs, "sign": bp.sign, "exp": bp.exp, "exp2": bp.exp2, "log": bp.log, "log1p": bp.log1p, "expm1": bp.expm1, "sin": bp.sin,
     "cos": bp.cos, "tan": bp.tan, "asin": bp.asin, "acos": bp.acos, "atan": bp.atan, "sinh": bp.sinh, "cosh": bp.cosh, "tanh": bp.tanh, "asinh": bp.asinh,
     "acosh": bp.acosh, "atanh": bp.atanh, "logistic": bp.sigmoid, "erf": bp.erf, "erfc": bp.erfc, "erf_inv": bp.erfinv, "lgamma": bp.lgamma,
-    "digamma": bp.digamma, "sqrt": bp.sqrt, "rsqrt": bp.rsqrt, "cbrt": bp.cbrt, "floor": bp.floor, "ceil": bp.ceil, "is_finite": bp.isfinite,
+    "digamma": bp.digamma, "bessel_i0e": bp.i0e, "bessel_i1e": bp.i1e, "sqrt": bp.sqrt, "rsqrt": bp.rsqrt, "cbrt": bp.cbrt, "floor": bp.floor, "ceil": bp.ceil, "is_finite": bp.isfinite,
     "square": bp.square, "copy": bp.copy, "copy_p": bp.copy, "real": bp.real, "imag": bp.imag, "conj": bp.conj, "stop_gradient": bp.stop_gradient,
 }  # fmt: skip
 _BINARY = {
     "add": bp.add, "add_any": bp.add, "sub": bp.subtract, "mul": bp.multiply, "pow": bp.pow, "max": bp.maximum, "min": bp.minimum, "atan2": bp.atan2,
     "nextafter": bp.nextafter, "eq": bp.equal, "ne": bp.not_equal, "lt": bp.less, "le": bp.less_equal, "gt": bp.greater, "ge": bp.greater_equal,
     "and": bp.bitwise_and, "or": bp.bitwise_or, "xor": bp.bitwise_xor, "shift_left": bp.bitwise_left_shift,
-    "shift_right_arithmetic": bp.bitwise_right_shift,
+    "shift_right_arithmetic": bp.bitwise_right_shift, "zeta": bp.zeta,
 }  # fmt: skip
 
 

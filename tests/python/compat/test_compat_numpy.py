@@ -123,7 +123,7 @@ def test_what_is_refused_says_what_to_write():
         (lambda: compat.where([True], 1), "x and y"),
         (lambda: compat.seterr(all="raise"), "seterr"),
         (lambda: compat.put([1, 2], 0, 3), "expected a Tensor"),
-        (lambda: compat.i0, "numpy.i0"),
+        (lambda: compat.packbits, "numpy.packbits"),
         (lambda: compat.linalg.tensorsolve, "solve"),
         (lambda: compat.add.at, "index_add"),
     ):

@@ -11,6 +11,7 @@ from law_numpy_layers import LAYERS
 from law_numpy_linalg import LINALG
 from law_numpy_losses import LOSSES
 from law_numpy_scatter import SCATTERS
+from law_numpy_special import SPECIAL
 from law_numpy_standard import STANDARD
 
 
@@ -312,6 +313,7 @@ REFERENCE = {
     **ACTIVATIONS,
     **LOSSES,
     **SCATTERS,
+    **SPECIAL,
     "bitwise_invert": lambda x: np.invert(x),
     "bitwise_left_shift": lambda x, y: np.left_shift(x, y),
     "bitwise_right_shift": lambda x, y: np.right_shift(x, y),

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 
 import number_jets as j
+import number_special as special
 import numpy as np
 from mpmath import mp
 from number_errors import PRECISIONS, QUICK
@@ -64,6 +65,10 @@ def elu(x, alpha=1, scale=1, input_scale=1):
 def slope_of(function):
     """dy times the derivative of a function of jets. Its own derivatives are the function's second one, and are measured there."""
     return lambda dy, x: jet(dy.value * function(j.Jet(x.value, 1)).first)
+
+
+def positive(x):
+    return x > 0
 
 
 def silu(x):
@@ -265,6 +270,24 @@ REFERENCES = {
     "lgamma": Row(j.lgamma, bound=(64, 8, 16), kinds=("moderate",), least=(1, 1, 1), precisions=QUICK),
     "digamma": Row(lambda x: j.polygamma(0, x), ("moderate",), bound=(8, 8, 64), least=(1, 1, 1), precisions=QUICK),
     "polygamma": Row(lambda x: j.polygamma(1, x), bound=(8, 64, 16), kinds=("moderate",), call=lambda op, x: op(1, x), least=(1, 1, 1), precisions=QUICK),
+    # Near their zeros, and where a derivative is the difference of two of them, Bessel functions have absolute errors alone.
+    "i0": Row(special.i0, ("moderate",), bound=(8, 8, 16), precisions=special.PRECISIONS),
+    "i1": Row(special.i1, ("moderate",), bound=(8, 8, 16), precisions=special.PRECISIONS),
+    "i0e": Row(special.i0e, ("moderate",), bound=(8, 64, 512), precisions=special.PRECISIONS),
+    "i1e": Row(special.i1e, ("moderate",), bound=(8, 256, 8192), precisions=special.PRECISIONS),
+    "bessel_j0": Row(special.j0, ("moderate",), bound=(16, 16, 64), least=(0.25, 0.25, 0.25), precisions=special.PRECISIONS),
+    "bessel_j1": Row(special.j1, ("moderate",), bound=(16, 16, 64), least=(0.25, 0.25, 0.25), precisions=special.PRECISIONS),
+    "bessel_y0": Row(special.y0, ("moderate",), bound=(16, 16, 64), least=(0.25, 0.25, 0.25), precisions=special.PRECISIONS, only=positive),
+    "bessel_y1": Row(special.y1, ("moderate",), bound=(16, 64, 64), least=(0.25, 0.25, 0.25), precisions=special.PRECISIONS, only=positive),
+    "modified_bessel_k0": Row(special.k0, ("moderate",), bound=(16, 16, 16), precisions=special.PRECISIONS, only=positive),
+    "modified_bessel_k1": Row(special.k1, ("moderate",), bound=(16, 16, 16), precisions=special.PRECISIONS, only=positive),
+    "scaled_modified_bessel_k0": Row(special.k0e, ("moderate",), bound=(16, 64, 128), precisions=special.PRECISIONS, only=positive),
+    "scaled_modified_bessel_k1": Row(special.k1e, ("moderate",), bound=(16, 64, 128), precisions=special.PRECISIONS, only=positive),
+    "erfcx": Row(special.erfcx, ("moderate",), bound=(8, 16, 128)),
+    "ndtr": Row(special.ndtr, bound=(8, 8, 16), tail=64),
+    "log_ndtr": Row(special.log_ndtr, bound=(16, 16, 64), tail=64, kinds=("moderate",)),
+    "ndtri": Row(special.ndtri, ("unit",), bound=(8, 64, 128), halves=(1, 16, 32), only=lambda p: 0 < p < 1, precisions=special.PRECISIONS),
+    "zeta": Row(special.zeta, ("moderate", "positive"), bound=(16, 16, 16), constant=(0,), only=lambda s, q: s > 1.01 and 1e-3 < q < 1e6, precisions=special.PRECISIONS),
     # activations
     "relu": Row(relu),
     "relu6": Row(lambda x: minimum(relu(x), 6)),
