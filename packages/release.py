@@ -103,6 +103,11 @@ class Release:
         self.run("./dev", "wheel")
         self.run("./dev", "test", "wheel")
 
+    def make_debian_packages(self):
+        """Debian packages, and their test in a new Debian."""
+        self.run("./dev", "deb")
+        self.run("./dev", "test", "deb")
+
     def make_archives(self):
         """The source, and an archive of the SDK that runs from any folder, made of the wheel's files."""
         name = f"backplane-{VERSION}"
@@ -129,7 +134,7 @@ class Release:
         self.run("git", "tag", "--annotate", TAG, "--message", f"Backplane {VERSION}, contract {MINOR.replace('_', '.')}")
 
     def steps(self):
-        return [self.check_the_tree, self.test, self.write_changelog, self.keep_the_contract, self.commit, self.make_wheels,
+        return [self.check_the_tree, self.test, self.write_changelog, self.keep_the_contract, self.commit, self.make_wheels, self.make_debian_packages,
                 self.make_archives, self.write_checksums, self.tag]  # fmt: skip
 
 

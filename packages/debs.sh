@@ -1,0 +1,45 @@
+# ./dev deb and ./dev test deb. packages/verbs.sh reads this file.
+
+deb_tools=(dpkg-dev fakeroot lintian)
+
+# The packages of this Debian, in dist/. build/deb has the flags of the preset release, so the compiler cache has most of it.
+deb() {
+  has dpkg-query || die "deb: this system has no dpkg. Fix: run it on Debian"
+  setup
+  install_packages "${deb_tools[@]}"
+  source_date
+  local system_minor minor
+  minor=$("$root/.venv/bin/python" -c 'import sys; print(sys.version_info[1])')
+  system_minor=$(/usr/bin/python3 -c 'import sys; print(sys.version_info[1])' 2>/dev/null || true)
+  [ "$minor" = "$system_minor" ] || die "deb: .venv has Python 3.$minor, Debian's is 3.${system_minor:-?}. Fix: make .venv with /usr/bin/python3"
+  mkdir -p "$root/dist"
+  rm -f "$root"/dist/*.deb
+  local launchers=()
+  if has ccache; then launchers=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  (cd "$root" && run cmake --preset release -B build/deb "${launchers[@]}" "-DPython_EXECUTABLE=$root/.venv/bin/python" \
+    "-Dpybind11_DIR=$("$root/.venv/bin/python" -m pybind11 --cmakedir)" -DBACKPLANE_TESTS=OFF -DBACKPLANE_CUDA=OFF -DBACKPLANE_DEBIAN=ON \
+    -DBACKPLANE_PYTHON_DIR=lib/python3/dist-packages -DCMAKE_INSTALL_PREFIX=/usr "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" \
+    -DCMAKE_SKIP_INSTALL_RPATH=ON >&2)
+  run cmake --build "$root/build/deb" --parallel "$jobs" >&2
+  (cd "$root/build/deb" && run cpack -G DEB >&2)
+  (cd "$root/dist" && run lintian --allow-root --fail-on error ./*.deb >&2)
+  (cd "$root/dist" && ls -l ./*.deb)
+}
+
+# Installs the packages of dist/ in a new Debian without anything else, and tries them there.
+test_deb() {
+  local place status=0
+  compgen -G "$root/dist/*.deb" >/dev/null || deb
+  [ "$(id -u)" -eq 0 ] || die "test deb: a new Debian needs root. Fix: sudo ./dev test deb"
+  install_packages debootstrap
+  place=$(mktemp -d)
+  run debootstrap --variant=minbase --include=ca-certificates "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$place" \
+    "$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)" >"$root/build/debootstrap.log"
+  mkdir "$place/packages" && cp "$root"/dist/*.deb "$root/packages/try_debs.sh" "$place/packages/"
+  cp /etc/resolv.conf /etc/hosts "$place/etc/"
+  mount -t proc proc "$place/proc"
+  run env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$place" bash /packages/try_debs.sh >&2 || status=$?
+  umount "$place/proc"
+  rm -rf --one-file-system "$place"
+  return $status
+}
