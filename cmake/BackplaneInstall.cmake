@@ -40,16 +40,28 @@ install(FILES ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/samples.json DESTINAT
 # The pages for users, with those that codegen makes of the registry where their links look for them.
 set(BACKPLANE_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/backplane)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${BACKPLANE_DOC_DIR} COMPONENT sdk
-  PATTERN dev EXCLUDE PATTERN "*.py" EXCLUDE PATTERN __pycache__ EXCLUDE)
+  PATTERN dev EXCLUDE PATTERN theme EXCLUDE PATTERN "*.py" EXCLUDE PATTERN __pycache__ EXCLUDE
+  PATTERN "site*" EXCLUDE PATTERN "*.txt" EXCLUDE)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dispatcher/generated/docs/ops DESTINATION ${BACKPLANE_DOC_DIR} COMPONENT sdk)
 
-# The projects of plugins/ that `backplane new` makes a project of one's own of. They link to each other where they share
-# a folder, so all lie in one; a build has them where an installation has them.
+# The projects of plugins/ that `backplane new` makes a project of one's own of. Where they share a folder, one links to another; an installation
+# has copies, because a wheel loses links to folders. A build has the templates where an installation has them.
 file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/*/template.json)
 foreach(template IN LISTS templates)
   get_filename_component(template ${template} DIRECTORY)
+  get_filename_component(name ${template} NAME)
+  file(GLOB shared LIST_DIRECTORIES true CONFIGURE_DEPENDS ${template}/* ${template}/.github)
+  set(links)
+  foreach(folder IN LISTS shared)
+    if(IS_SYMLINK ${folder} AND IS_DIRECTORY ${folder})
+      get_filename_component(link ${folder} NAME)
+      get_filename_component(folder ${folder} REALPATH)
+      list(APPEND links PATTERN ${link} EXCLUDE)
+      install(DIRECTORY ${folder}/ DESTINATION ${BACKPLANE_SHARE_DIR}/templates/${name}/${link} COMPONENT sdk USE_SOURCE_PERMISSIONS)
+    endif()
+  endforeach()
   install(DIRECTORY ${template} DESTINATION ${BACKPLANE_SHARE_DIR}/templates COMPONENT sdk USE_SOURCE_PERMISSIONS
-    PATTERN build EXCLUDE PATTERN __pycache__ EXCLUDE)
+    PATTERN build EXCLUDE PATTERN __pycache__ EXCLUDE ${links})
 endforeach()
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR})
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/plugins ${PROJECT_BINARY_DIR}/${BACKPLANE_SHARE_DIR}/templates SYMBOLIC)

@@ -19,27 +19,45 @@ deb() {
   (cd "$root" && run cmake --preset release -B build/deb "${launchers[@]}" "-DPython_EXECUTABLE=$root/.venv/bin/python" \
     "-Dpybind11_DIR=$("$root/.venv/bin/python" -m pybind11 --cmakedir)" -DBACKPLANE_TESTS=OFF -DBACKPLANE_CUDA=OFF -DBACKPLANE_DEBIAN=ON \
     -DBACKPLANE_PYTHON_DIR=lib/python3/dist-packages -DCMAKE_INSTALL_PREFIX=/usr "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" \
-    -DCMAKE_SKIP_INSTALL_RPATH=ON >&2)
+    -DCMAKE_SKIP_INSTALL_RPATH=ON -DCMAKE_{SHARED,MODULE,EXE}_LINKER_FLAGS=-Wl,-s >&2) # why -s: pyproject.toml
   run cmake --build "$root/build/deb" --parallel "$jobs" >&2
+  rm -rf "$root/build/deb/packages"
   (cd "$root/build/deb" && run cpack -G DEB >&2)
+  mv "$root"/build/deb/packages/*.deb "$root/dist/"
   (cd "$root/dist" && run lintian --allow-root --fail-on error ./*.deb >&2)
   (cd "$root/dist" && ls -l ./*.deb)
 }
 
-# Installs the packages of dist/ in a new Debian without anything else, and tries them there.
-test_deb() {
-  local place status=0
+# A new Debian in $1, without anything else, that gets packages from where this machine gets them. debootstrap runs once; later roots are copies.
+debian_root() {
+  local suite base mirror
+  suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  base=$root/build/packages/$suite
+  if [ ! -d "$base" ]; then
+    install_packages debootstrap
+    mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null | awk '/^URIs:/ {print $2; exit}')
+    mirror=${mirror:-$(awk '$1 == "deb" {print $2; exit}' /etc/apt/sources.list 2>/dev/null)}
+    rm -rf "$base.part"
+    mkdir -p "$root/build/packages"
+    run debootstrap --variant=minbase --include=ca-certificates "$suite" "$base.part" "${mirror:-http://deb.debian.org/debian}" >"$base.log"
+    mv "$base.part" "$base"
+  fi
+  cp -a "$base/." "$1"
+  rm -f "$1/etc/apt/sources.list"
+  cp -r /etc/apt/sources.list* /etc/apt/apt.conf.d "$1/etc/apt/"
+  cp -r /usr/share/keyrings/. "$1/usr/share/keyrings/"
+  cp /etc/resolv.conf /etc/hosts "$1/etc/"
+}
+
+# Installs the packages of dist/ in a new Debian without anything else, and tries them there. In a subshell, for its trap.
+test_deb() (
   compgen -G "$root/dist/*.deb" >/dev/null || deb
   [ "$(id -u)" -eq 0 ] || die "test deb: a new Debian needs root. Fix: sudo ./dev test deb"
-  install_packages debootstrap
   place=$(mktemp -d)
-  run debootstrap --variant=minbase --include=ca-certificates "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$place" \
-    "$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)" >"$root/build/debootstrap.log"
-  mkdir "$place/packages" && cp "$root"/dist/*.deb "$root/packages/try_debs.sh" "$place/packages/"
-  cp /etc/resolv.conf /etc/hosts "$place/etc/"
+  trap 'umount "$place/proc" 2>/dev/null; rm -rf --one-file-system "$place"' EXIT
+  debian_root "$place"
+  mkdir "$place/packages"
+  cp "$root"/dist/*.deb "$root/packages/try_debs.sh" "$place/packages/"
   mount -t proc proc "$place/proc"
-  run env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$place" bash /packages/try_debs.sh >&2 || status=$?
-  umount "$place/proc"
-  rm -rf --one-file-system "$place"
-  return $status
-}
+  run env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$place" bash /packages/try_debs.sh >&2
+)

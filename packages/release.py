@@ -108,6 +108,12 @@ class Release:
         self.run("./dev", "deb")
         self.run("./dev", "test", "deb")
 
+    def make_the_site(self):
+        """The pages of this version, checked, as an archive."""
+        self.run("./dev", "docs")
+        self.run("tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", f"--mtime=@{self.output('git', 'log', '-1', '--format=%ct').strip()}",
+                 "--use-compress-program=gzip -n9", "-C", "build/site/html", "-cf", f"dist/backplane-{VERSION}-site.tar.gz", VERSION.rpartition(".")[0])  # fmt: skip
+
     def make_archives(self):
         """The source, and an archive of the SDK that runs from any folder, made of the wheel's files."""
         name = f"backplane-{VERSION}"
@@ -135,7 +141,7 @@ class Release:
 
     def steps(self):
         return [self.check_the_tree, self.test, self.write_changelog, self.keep_the_contract, self.commit, self.make_wheels, self.make_debian_packages,
-                self.make_archives, self.write_checksums, self.tag]  # fmt: skip
+                self.make_the_site, self.make_archives, self.write_checksums, self.tag]  # fmt: skip
 
 
 def archive_of_wheel(wheel, archive, date):

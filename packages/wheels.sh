@@ -98,7 +98,7 @@ test_wheel() { # [whole] [3.X...]
     if compgen -G "$root/dist/backplane_*.whl" >/dev/null; then # the plugins, where they were built
       run "$environment/bin/python" -m pip install -q --disable-pip-version-check --no-index --no-deps "$root"/dist/backplane_*.whl >&2
     fi
-    run "$environment/bin/python" -m pip install -q --disable-pip-version-check "${wheel_test_tools[@]}" "scikit-build-core>=0.10" >&2
+    run "$environment/bin/python" -m pip install -q --disable-pip-version-check "${wheel_test_tools[@]}" "scikit-build-core>=0.10" wheel >&2
     tests=("${short_wheel_tests[@]/#/$root/tests/python/}")
     if [ -n "$whole" ]; then
       tests=("$root/tests/python" "${needs_build[@]/#/--ignore=$root/tests/python/}")
