@@ -69,7 +69,7 @@ def main():
     if not generated.is_dir():
         sys.exit(f"docs: codegen's pages are missing: there is no {generated}. Fix: ./dev build")
     shutil.rmtree(options.out, ignore_errors=True)
-    shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__", "other_names.txt", "function_examples.txt"))
+    shutil.copytree(DOCS, options.out, ignore=shutil.ignore_patterns("*.py", "__pycache__", "other_names.txt", "function_examples.txt", "theme"))
     shutil.copytree(generated, options.out, dirs_exist_ok=True)
     kernels = write_coverage(options.build, options.out / "ops/coverage.md")
     failures = functions.write_pages(options.build, options.out, kernels)

@@ -1,8 +1,9 @@
 """`./dev docs`: the pages of build/docs as a site, with search and a dark mode.
 
-In: --pages, the folder that assemble.py made; --out, the folder to make: pages/ with the sources, html/ with the site. The home page is
-README.md. A link that leaves docs/ leads to a copy of the file as plain text. Exit status 1 where MkDocs has a warning. Needs the Python
-package mkdocs-material.
+In: --pages, the folder that assemble.py made; --out, the folder to make: pages/ with the sources, html/ with the site, which has a folder for
+each version (versions.py). --site puts this version into another folder, beside those of earlier releases. --url is where the site will be:
+with it the pages have canonical links, and the selector of versions stays on the page. The home page is README.md. A link that leaves docs/
+leads to a copy of the file as plain text. Exit status 1 where MkDocs has a warning. Needs the Python package mkdocs-material.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+import versions
 import yaml
 from assemble import CODE, DOCS
 
@@ -22,7 +24,7 @@ LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 FETCHED_WORKER = "https://unpkg.com/iframe-worker/shim"
 
 SECTIONS = {
-    "Start": ("start", ["README.md", "five-minutes.md", "python.md", "cpp.md"]),
+    "Start": ("start", ["README.md", "install.md", "five-minutes.md", "python.md", "cpp.md"]),
     "Tutorials": ("tutorials", ["numpy.md", "pytorch.md", "jax.md", "libtorch.md", "vendor.md"]),
     "Cookbook": ("cookbook", ["README.md"]),
     "Guides": ("guides", []),
@@ -40,6 +42,7 @@ CONFIG = {
     "use_directory_urls": False,
     "theme": {
         "name": "material",
+        "custom_dir": str(DOCS / "theme"),
         "font": False,
         "features": ["navigation.tabs", "navigation.sections", "navigation.top", "navigation.footer", "content.code.copy", "search.highlight", "search.suggest", "toc.follow"],
         "palette": [
@@ -47,6 +50,7 @@ CONFIG = {
             {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo", "toggle": {"icon": "material/weather-sunny", "name": "Light mode"}},
         ],
     },
+    "extra": {"version": {"provider": "mike", "default": "latest"}},  # the format of versions.json
     "extra_css": ["site.css"],
     "extra_javascript": ["site.js"],
     "plugins": ["search", "offline"],  # the search works for pages that are opened as files, too
@@ -137,10 +141,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--site", type=pathlib.Path, help="a folder with other versions of the site; without it OUT/html")
+    parser.add_argument("--url", default="", help="where the site will be, such as https://example.org/backplane")
     options = parser.parse_args()
+    version = versions.version_of_tree()
 
-    folder = options.out.resolve() / "pages"
-    shutil.rmtree(options.out, ignore_errors=True)
+    folder, html = options.out.resolve() / "pages", options.out.resolve() / "new"
+    for made in (folder, html):
+        shutil.rmtree(made, ignore_errors=True)
     shutil.copytree(options.pages, folder)
     pages = Pages(folder)
     pages.write_index_of_ops()
@@ -151,16 +159,19 @@ def main():
 
     sections = [{title: pages.section(*section)} for title, section in SECTIONS.items()]
     nav = [{"Home": "index.md"}, *sections[:3], {"Questions": ["faq.md", "comparison.md"]}, *sections[3:]]
-    config = CONFIG | {"docs_dir": str(folder), "site_dir": str(options.out.resolve() / "html"), "nav": nav}
+    config = CONFIG | {"docs_dir": str(folder), "site_dir": str(html), "nav": nav}
+    if options.url:
+        config["site_url"] = f"{options.url.rstrip('/')}/{version}/"
     file = options.out / "mkdocs.yml"
     file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", file], env=environment, capture_output=True, text=True)
-    if done.returncode == 0:
-        use_own_worker(options.out.resolve() / "html")
-    found = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
-    print("\n".join(found) if done.returncode else f"the site: {options.out / 'html/index.html'}")
-    sys.exit(done.returncode)
+    if done.returncode != 0:
+        sys.exit("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")))
+    use_own_worker(html)
+    site = options.site or options.out / "html"
+    listed = versions.add_version(html, site.resolve(), version)
+    print(f"the site: {site / version / 'index.html'}; versions: {', '.join(listed)}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""What the programs of docs/ make of headers and tables: no declaration is lost, and a plot says what its table says."""
+"""What the programs of docs/ make of headers, tables and versions: no declaration is lost, and a plot says what its table says."""
 
+import json
 import re
 import sys
 
@@ -9,6 +10,7 @@ import source_tree
 sys.path.insert(0, str(source_tree.ROOT / "docs"))
 import headers  # noqa: E402
 import plots  # noqa: E402
+import versions  # noqa: E402
 
 DECLARED = re.compile(r"^(?:BACKPLANE_API|BP_API) [^;(]*?\b(\w+)\(", re.MULTILINE)
 
@@ -72,3 +74,27 @@ def test_a_plot_shows_the_rows_of_its_table(tmp_path):
 def test_many_rows_become_a_distribution(tmp_path):
     rows = [("add", "torch", 0.5)] * 30 + [("sin", "torch", 4.0)] * 10
     assert "torch: 30 of 40 faster, median 0.5" in plots.distribution("Kernels", rows)
+
+
+def test_versions_are_listed_with_the_newest_first(tmp_path):
+    site = tmp_path / "site"
+
+    def add(version, text):
+        (tmp_path / "pages").mkdir()
+        (tmp_path / "pages/index.html").write_text(text)
+        return versions.add_version(tmp_path / "pages", site, version)
+
+    assert add("0.9", "a") == ["0.9"]
+    assert add("0.10", "b") == ["0.10", "0.9"]
+    assert add("0.9", "a, fixed") == ["0.10", "0.9"]  # a later patch of an old version is not the latest
+    assert (site / "0.9/index.html").read_text() == "a, fixed"
+    assert "url=0.10/index.html" in (site / "index.html").read_text()
+    assert [(row["version"], row["aliases"]) for row in json.loads((site / "versions.json").read_text())] == [("0.10", ["latest"]), ("0.9", [])]
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(ValueError, match=r"found '0.1.0', expected MAJOR.MINOR"):
+        versions.add_version(tmp_path / "pages", site, "0.1.0")
+
+
+def test_a_site_has_the_version_of_the_tree():
+    project = re.search(r"project\(Backplane VERSION (\S+)", (source_tree.ROOT / "CMakeLists.txt").read_text()).group(1)
+    assert project.startswith(versions.version_of_tree() + ".")
