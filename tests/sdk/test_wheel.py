@@ -6,6 +6,7 @@ Needs an installed SDK (BACKPLANE_PREFIX, set by ./dev). The type checkers are t
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import backplane as bp
 import pytest
 
 PREFIX = os.environ.get("BACKPLANE_PREFIX", "")
+BASE = pathlib.Path(PREFIX, "include/backplane/abi/base.h")
 
 pytestmark = pytest.mark.skipif(not PREFIX, reason="needs an installed SDK (BACKPLANE_PREFIX): ./dev test sdk")
 
@@ -43,7 +45,8 @@ def site(wheel, tmp_path_factory):
 
 
 def test_the_wheel_has_the_plugin_beside_the_package(wheel):
-    assert wheel.name.startswith("mine_ripple-0.1.0-py3-none-")
+    major, minor = (re.search(rf"#define BP_ABI_{part} (\d+)", BASE.read_text(encoding="utf-8")).group(1) for part in ("MAJOR", "MINOR"))
+    assert wheel.name.startswith(f"mine_ripple-0.1.0-{major}.{minor}contract-py3-none-")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"mine/__init__.py", "mine/__init__.pyi", "mine/py.typed", "mine/ripple.so", "mine/ripple.backplane.json", "mine/ripple.samples.json"} <= names
 

@@ -1,11 +1,13 @@
 """Builds the wheel of this project: CMake makes the plugin, backplane-codegen the typed package.
 
 A build backend (PEP 517) of Python's standard library alone, so that `pip wheel .` needs no network. It reads
-pyproject.toml, and finds Backplane by BACKPLANE_PREFIX or by backplane-codegen on the PATH.
+pyproject.toml, and finds Backplane by BACKPLANE_PREFIX or by backplane-codegen on the PATH. The name of the wheel has the oldest
+contract with which the plugin loads: 0.3contract in NAME-0.1.0-0.3contract-py3-none-PLATFORM.whl.
 """
 
 import base64
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -59,8 +61,15 @@ def metadata():
     about = ["Metadata-Version: 2.1", f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}", f"Summary: {PROJECT['description']}"]
     about += [f"Requires-Python: {PROJECT['requires-python']}", *(f"Requires-Dist: {one}" for one in PROJECT.get("dependencies", ()))]
     points = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in rows.items()) for group, rows in PROJECT["entry-points"].items()]
-    wheel = ["Wheel-Version: 1.0", "Generator: plugin_wheel", "Root-Is-Purelib: false", f"Tag: {tag()}"]
+    wheel = ["Wheel-Version: 1.0", "Generator: plugin_wheel", "Root-Is-Purelib: false", f"Build: {contract()}", f"Tag: {tag()}"]
     return {"METADATA": "\n".join(about) + "\n", "WHEEL": "\n".join(wheel) + "\n", "entry_points.txt": "\n".join(points)}
+
+
+def contract():
+    """The build tag: the oldest contract with which the plugins load, as their manifests state it."""
+    needed = [json.loads(path.read_text(encoding="utf-8"))["contract"] for path in PLUGINS.glob("*.backplane.json")]
+    major, minor = max((one["major"], one["minor"]) for one in needed)
+    return f"{major}.{minor}contract"
 
 
 def tag():
@@ -90,7 +99,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 def write_wheel(folder, contents):
     """Writes a wheel of {path: bytes} and the files about it into the folder. Returns its name."""
-    name = f"{STEM}-{tag()}.whl"
+    name = f"{STEM}-{contract()}-{tag()}.whl"
     contents |= {f"{STEM}.dist-info/{place}": text.encode() for place, text in metadata().items()}
     record = ""
     with zipfile.ZipFile(pathlib.Path(folder) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
