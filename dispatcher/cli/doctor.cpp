@@ -1,4 +1,5 @@
 // `backplane doctor`: one line per thing that must work, with the fix where it does not.
+// `backplane devices`: one line per device.
 #include "cli/doctor.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <vector>
 
 #include "backplane/device.hpp"
 #include "backplane/features.hpp"
@@ -41,16 +43,23 @@ void print_own_properties(bp_device device) {
       line("", std::visit([&, &name = name](const auto& v) { return fmt::format("  {}: {}", name, v); }, value));
 }
 
-// Starts every backend that some plugin brings. One without its driver is worth a line, but is no fault.
-int check_devices() {
-  int usable = 0;
+// Starts every backend that a plugin brings. Returns the errors of those that did not start: a missing driver is not a
+// fault.
+std::vector<std::string> start_backends() {
+  std::vector<std::string> reasons;
   for (const std::string& backend : found_backends()) {
     try {
       parse_device(backend);
     } catch (const Error& error) {
-      line("warn", error.what());
+      reasons.push_back(error.what());
     }
   }
+  return reasons;
+}
+
+int check_devices() {
+  int usable = 0;
+  for (const std::string& reason : start_backends()) line("warn", reason);
   for (const DeviceInfo& device : devices()) {
     ++usable;
     line("ok", fmt::format("device {}: {}, {} MiB, by plugin {}", device.name, device.description,
@@ -80,6 +89,14 @@ void check_threads() {
 }
 
 }  // namespace
+
+int list_devices() {
+  for (const std::string& reason : start_backends()) fmt::print(stderr, "{}\n", reason);
+  const std::vector<DeviceInfo> found = devices();
+  for (const DeviceInfo& device : found)
+    fmt::print("{:<12}{}, {} MiB\n", device.name, device.description, device.properties.total_memory >> 20);
+  return found.empty() ? 1 : 0;
+}
 
 int doctor() {
   line("ok", fmt::format("backplane {}, contract {}.{}", BACKPLANE_VERSION, BP_ABI_MAJOR, BP_ABI_MINOR));

@@ -1,9 +1,10 @@
-// The command `doctor`.
+// The commands `doctor` and `devices`.
 //
-// Prints to standard output and returns the process's exit status: 0, or 1 where what it was asked about has a fault.
+// Each prints to standard output and returns the process's exit status: 0, or 1 if it found a fault or no device.
 // Throws Error; main prints it. Uses the public interface alone.
 #pragma once
 
 namespace backplane::cli {
 int doctor();
+int list_devices();
 }  // namespace backplane::cli

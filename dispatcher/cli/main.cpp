@@ -30,6 +30,10 @@ int main(int argc, char** argv) {
     command = cli::doctor;
   });
 
+  app.add_subcommand("devices", "the devices that programs here can use")->callback([&] {
+    command = cli::list_devices;
+  });
+
   bool why = false;
   CLI::App* plugins = app.add_subcommand("plugins", "the plugins that are found");
   plugins->add_flag("--why", why, "with the folders searched and the reason of each refusal");

@@ -262,7 +262,9 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   if (!installed) fmt::print("  cmake --install {} --prefix {}  # once all is built\n", tree.string(), prefix);
   fmt::print("  cmake -S {0} -B {0}/build{1} -DCMAKE_PREFIX_PATH={2}\n", folder, generator_option(), prefix);
   fmt::print("  cmake --build {0}/build --parallel && ctest --test-dir {0}/build --output-on-failure\n", folder);
-  if (wheel) fmt::print("  BACKPLANE_PREFIX={} pip wheel --no-deps {}\n", prefix, folder);
+  // pip takes a word without a slash for the name of a package on an index.
+  const std::string path = folder.find('/') == std::string::npos ? "./" + folder : folder;
+  if (wheel) fmt::print("  BACKPLANE_PREFIX={} pip wheel --no-deps {}\n", prefix, path);
   return 0;
 }
 

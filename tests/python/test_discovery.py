@@ -165,3 +165,12 @@ def test_entry_points_are_read_as_the_packaging_guide_has_them():
 
     text = "[a]\nx=y\n[backplane.plugins]\n# a comment\none = first.lib\ntwo=second [extra]\n\n[b]\nz = w\n"
     assert list(entries_of(text)) == [("one", "first.lib"), ("two", "second")]
+
+
+def test_devices_are_listed_with_the_reasons_of_those_that_are_not():
+    listed = subprocess.run([COMMAND, "devices"], check=True, capture_output=True, text=True)
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert "cpu" in names and all("MiB" in line for line in listed.stdout.splitlines())
+    doctor = subprocess.run([COMMAND, "doctor"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert names == [line.split()[2].rstrip(":") for line in doctor if line.startswith("ok    device ")]
+    assert listed.stderr.splitlines() == [line.removeprefix("warn").strip() for line in doctor if line.startswith("warn  device ")]

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -103,13 +104,38 @@ def test_the_mpi_wheel_is_found():
     assert os.path.basename(os.path.dirname(os.path.dirname(_provider_file("mpi")))) == "backplane_mpi"
 
 
-def test_a_backends_scaffold_builds_a_wheel(tmp_path):
-    """`backplane new backend`, `pip wheel .` without a network, `pip install`, and the device is there."""
+def test_every_template_is_whole(tmp_path):
+    """Wheels lose links to folders, which the templates of the tree share."""
+    made = 0
+    for description in PACKAGE.glob("share/backplane/templates/*/template.json"):
+        template = json.loads(description.read_text())
+        if template["kind"] == "wheel":
+            continue
+        project, name = tmp_path / description.parent.name, "acme" if template["kind"] == "backend" else "mine::acme"
+        options = ["--language", template["language"]] if template["language"] else []
+        run(COMMANDS / "backplane", "new", template["kind"], name, project, *options, *(["--kernel"] if template.get("kernel") else []))
+        assert os.access(project / "ci/run", os.X_OK) and (project / ".github/workflows/ci.yml").is_file(), project.name
+        sources = re.findall(r"[\w/]+\.(?:cpp|c|cu|cl|comp|wgsl|yaml)\b", re.sub(r"#.*|\$\{\w+\}[\w/.]*", "", (project / "CMakeLists.txt").read_text()))
+        assert sources and [source for source in sources if not (project / source).is_file()] == [], project.name
+        made += 1
+    assert made >= 12
+
+
+@pytest.mark.parametrize("needs_minor", ["", "NEEDS_MINOR 2"])
+def test_a_backends_scaffold_builds_a_wheel(tmp_path, needs_minor):
+    """`backplane new backend`, `pip wheel .` without a network, `pip install`, and the device is there. The wheel's name has the contract."""
     project = tmp_path / "project"
     run(COMMANDS / "backplane", "new", "backend", "acme", project)
+    lists = project / "CMakeLists.txt"
+    text = lists.read_text()
+    assert "  UNLOADABLE)" in text
+    lists.write_text(text.replace("  UNLOADABLE)", f"  UNLOADABLE {needs_minor})"))
+    header = (PACKAGE / "include/backplane/abi/base.h").read_text()
+    minor = needs_minor.removeprefix("NEEDS_MINOR ") or re.search(r"#define BP_ABI_MINOR (\d+)", header).group(1)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     run(*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", tmp_path / "wheels", project)
-    (wheel,) = (tmp_path / "wheels").glob("acme-0.1.0-py3-none-*.whl")
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    assert wheel.name.startswith(f"acme-0.1.0-0.{minor}contract-py3-none-")
     run(*pip, "install", "--no-index", "--no-deps", "--target", tmp_path / "site", wheel)
     program = "import backplane as bp; print(float((bp.arange(3.0, device='acme') * 2).sum()))"
     assert run(sys.executable, "-c", program, env=os.environ | {"PYTHONPATH": str(tmp_path / "site")}) == "6.0\n"
