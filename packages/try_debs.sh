@@ -28,7 +28,7 @@ expect '[0.0, 1.0]' python3 -c 'import numpy, backplane as bp; print(numpy.asarr
 # Debian 12 has NumPy 1: backplane.numpy works with NumPy 2, and says so.
 python3 -c 'import backplane.numpy as bn; bn.sin' >numpy.log 2>&1 || expect 'expected version 2 or later' cat numpy.log
 expect cpu backplane devices
-expect 'libbackplane' backplane doctor
+expect 'default device: cpu' backplane doctor
 backplane conformance --device cpu --short --op 'bp::matmul' | tail -n 1
 
 step "C++ programs, by pkg-config and by CMake"
