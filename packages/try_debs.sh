@@ -55,7 +55,7 @@ step "an op and a backend of one's own"
 backplane new op mine::wave wave
 (cd wave && ci/run >ci.log 2>&1) || { tail -n 20 wave/ci.log; exit 1; }
 tail -n 5 wave/ci.log
-expect 2.0 python3 -c 'import backplane as bp; bp.load_plugin("wave/build/lib/backplane/plugins/wave.so"); print(bp.grad(lambda x: bp.ops.mine.wave(x, speed=2))(bp.asarray(0.0)))'
+expect 'tensor(2.)' python3 -c 'import backplane as bp; bp.load_plugin("wave/build/lib/backplane/plugins/wave.so"); print(bp.grad(lambda x: bp.ops.mine.wave(x, speed=2))(bp.asarray(0.0)))'
 backplane new backend acme acme
 cmake -S acme -B acme/build >cmake.log && cmake --build acme/build --target acme >>cmake.log || { tail -n 20 cmake.log; exit 1; }
 backplane conformance --device acme --plugin acme/build/lib/backplane/plugins/acme.so --short --op 'bp::add' | tail -n 1
