@@ -33,7 +33,7 @@ def versions_in(site):
 
 
 def add_version(pages, site, version):
-    """Moves the folder `pages` to `site`/`version`, in place of what was there, and lists all versions. Returns them, the newest first."""
+    """Moves the folder `pages` to `site`/`version`, which it replaces, and lists all versions. Returns them, the newest first."""
     if not NAMED.fullmatch(version):
         raise ValueError(f"the version of a site: found {version!r}, expected MAJOR.MINOR")
     site.mkdir(parents=True, exist_ok=True)
