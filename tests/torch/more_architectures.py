@@ -123,7 +123,7 @@ ROWS = {  # name: (configuration, its options, model, arguments)
                  lambda: {**wave(), "decoder_input_ids": torch.randint(3, 61, (2, 5))}),
     "vits": ("Vits", {"vocab_size": 61, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "ffn_dim": 32, "flow_size": 8, "spectrogram_bins": 9, "upsample_initial_channel": 8,
              "upsample_rates": [2, 2], "upsample_kernel_sizes": [4, 4], "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3]], "prior_encoder_num_flows": 1, "posterior_encoder_num_wavenet_layers": 1,
-             "duration_predictor_num_flows": 1, "prior_encoder_num_wavenet_layers": 1, "use_stochastic_duration_prediction": False}, "VitsModel", tokens),
+             "duration_predictor_num_flows": 1, "prior_encoder_num_wavenet_layers": 1, "use_stochastic_duration_prediction": False, "noise_scale": 0.0, "noise_scale_duration": 0.0}, "VitsModel", tokens),
     "encodec": ("Encodec", {"num_filters": 4, "hidden_size": 8, "num_residual_layers": 1, "upsampling_ratios": [2, 2], "num_lstm_layers": 1, "codebook_size": 16, "codebook_dim": 8, "target_bandwidths": [24.0], "sampling_rate": 24000}, "EncodecModel", lambda: {"input_values": torch.randn(2, 1, 64)}),
     "speech_to_text": ("Speech2Text", {**{k: v for k, v in SEQUENCE.items() if k != "max_position_embeddings"}, "input_feat_per_channel": 8, "conv_channels": 8, "max_source_positions": 32, "max_target_positions": 16}, "Speech2TextModel",
                        lambda: {"input_features": torch.randn(2, 20, 8), "decoder_input_ids": torch.randint(3, 61, (2, 5))}),
