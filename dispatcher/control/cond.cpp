@@ -1,7 +1,10 @@
 // cond: one of two bodies, by a bool.
+#include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "control/structured.hpp"
 #include "graph/graph_body.hpp"
+#include "record/dtype_rules.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 namespace {
@@ -69,18 +72,18 @@ class Cond final : public Structured {
   Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override {
     const std::vector<bool> operands(batched.begin() + 1, batched.end());
     const std::vector<Body> bodies{batched_body(bodies_[0], size, operands), batched_body(bodies_[1], size, operands)};
+    if (batched[0] && size == 0) return with_rows(bodies[0]->call(args.subspan(1)));
     if (!batched[0]) {
-      Tensors results = call_with(bodies, args);
-      std::vector<bool> all(results.size(), true);
-      return {std::move(results), std::move(all)};
+      return with_rows(call_with(bodies, args));
     }
-    Tensors chosen = bodies[0]->call(args.subspan(1)), others = bodies[1]->call(args.subspan(1));
+    const Tensor negated = call_tagged("role:logical_not", {value(args[0])});
+    Tensors chosen = bodies[0]->call(of_choosing_rows(args[0], operands, args.subspan(1)));
+    const Tensors others = bodies[1]->call(of_choosing_rows(negated, operands, args.subspan(1)));
     for (size_t j = 0; j < chosen.size(); ++j) {
       const Tensor mask = row_mask(args[0], chosen[j]);
       chosen[j] = call_tagged("role:where", {value(mask), value(chosen[j]), value(others[j])});
     }
-    std::vector<bool> all(chosen.size(), true);
-    return {std::move(chosen), std::move(all)};
+    return with_rows(std::move(chosen));
   }
 
   Tensors body_examples(size_t, Args args) const override { return {args.begin() + 1, args.end()}; }
@@ -99,6 +102,34 @@ class Cond final : public Structured {
   }
 
  private:
+  // The operands of a body that computes all rows: rows that did not choose it get the operands of the first that did.
+  // So it computes nothing that no row asks for: not the logarithm of a negative number, whose derivative times the
+  // cotangent 0 is NaN. Where no row chose the body, no derivative comes out of it.
+  static Tensors of_choosing_rows(const Tensor& chose, const std::vector<bool>& batched, Args operands) {
+    Tensors safe(operands.begin(), operands.end());
+    const bool traced = every_call_taken();
+    const Tensor first = call_tagged("role:argmax", {value(chose), value(int64_t{0}), value(true)});
+    const Tensor any = call_tagged("role:any", {value(chose)});
+    for (size_t i = 0; i < safe.size(); ++i) {
+      const Tensor& x = operands[i];
+      const bool inexact = is_inexact(x.dtype());
+      if (!batched[i] && !(inexact && (traced || differentiated_by(x) || requires_grad(x)))) continue;
+      const Tensor constant = inexact ? call_tagged("role:stop_gradient", {value(x)}) : x;
+      if (!batched[i]) {
+        safe[i] = call_tagged("role:where", {value(any), value(x), value(constant)});
+        continue;
+      }
+      const Tensor row = call_tagged("role:take", {value(constant), value(first), value(int64_t{0})});
+      safe[i] = call_tagged("role:where", {value(row_mask(chose, x)), value(x), value(row)});
+    }
+    return safe;
+  }
+
+  static Batched with_rows(Tensors results) {
+    std::vector<bool> all(results.size(), true);
+    return {std::move(results), std::move(all)};
+  }
+
   Tensors call_with(const std::vector<Body>& bodies, Args args) const {
     return call_structured(std::make_shared<Cond>(op_, bodies, std::vector<size_t>{1, args.size() - 1}), args);
   }

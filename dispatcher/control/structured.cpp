@@ -5,6 +5,8 @@
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "call/formulas/role_calls.hpp"
+#include "graph/graph_body.hpp"
+#include "graph/passes/moves_in_mode.hpp"
 #include "memory/devices/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
@@ -72,17 +74,22 @@ namespace {
 
 class BodyOfCallable final : public ClosedFunction {
  public:
-  BodyOfCallable(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves)
-      : ClosedFunction(name, true), function_(std::move(function)), moves_(std::move(moves)) {}
+  BodyOfCallable(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves,
+                 std::vector<uint64_t> forward_moves = {})
+      : ClosedFunction(name, true),
+        function_(std::move(function)),
+        moves_(std::move(moves)),
+        forward_moves_(std::move(forward_moves)) {}
   Tensors call(Args args) override { return function_(args); }
   std::vector<uint64_t> moves() const override { return moves_; }
+  const std::vector<uint64_t>& forward_moves() const { return forward_moves_; }
   Tensors result_forms(Args args) const override {
     return traced_forms(const_cast<BodyOfCallable*>(this)->shared_from_this(), args);
   }
 
  private:
   std::function<Tensors(Args)> function_;
-  std::vector<uint64_t> moves_;
+  std::vector<uint64_t> moves_, forward_moves_;
 };
 
 }  // namespace
@@ -93,8 +100,20 @@ Body make_body(const std::string& name, std::function<Tensors(Args)> function, s
   return std::make_shared<BodyOfCallable>(name, std::move(function), std::move(moves));
 }
 
+namespace {
+
+// As moves_of in forward mode, which goes through no_grad. Of a callable only where it was stated.
+std::vector<uint64_t> forward_moves_of(const Body& body) {
+  if (const auto* traced = dynamic_cast<const graph::GraphBody*>(body.get()))
+    return graph::moved_outputs_in(graph::MoveMode::kForward, *traced->graph());
+  const auto* callable = dynamic_cast<const BodyOfCallable*>(body.get());
+  return callable ? callable->forward_moves() : std::vector<uint64_t>{};
+}
+
+}  // namespace
+
 uint64_t moved_results(const Body& body, const std::vector<bool>& moving) {
-  const std::vector<uint64_t> moves = moves_of(body);
+  const std::vector<uint64_t> moves = forward_moves_of(body);
   uint64_t results = 0;
   for (size_t i = 0; i < moving.size(); ++i)
     if (moving[i]) results |= moves.empty() ? ~uint64_t{0} : moves[i];
@@ -119,7 +138,7 @@ void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector
 }
 
 Body batched_body(const Body& body, int64_t size, std::vector<bool> batched) {
-  return make_body(
+  return std::make_shared<BodyOfCallable>(
       body->name(),
       [body, size, batched = std::move(batched)](Args args) {
         BatchScope scope(size, Randomness::kError, "vmap");
@@ -129,7 +148,7 @@ Body batched_body(const Body& body, int64_t size, std::vector<bool> batched) {
         for (Tensor& t : results) t = scope.leave(t, 0);
         return results;
       },
-      moves_of(body));
+      moves_of(body), forward_moves_of(body));
 }
 
 Tensor example_of(Shape shape, const Tensor& like) {

@@ -82,6 +82,18 @@ def one_row(f, inputs, like):
     return lambda *xs: tuple(found[0] for found in bp.vmap(lambda *x: f(*x), randomness="same")(*(x[None] for x in xs)))
 
 
+def chosen_row(f, inputs, like):
+    """A batch of two rows. The second row does not choose f, and its values are NaN."""
+
+    def call(*xs):
+        first = xs[0]
+        other = bp.full(first.shape, float("nan"), dtype=first.dtype) if first.dtype.kind.endswith("floating") else bp.zeros_like(first)
+        rows = bp.vmap(lambda holds, x: bp.cond(holds, lambda x: f(x, *xs[1:]), lambda _: _zeros(like), x))
+        return tuple(found[0] for found in rows(bp.asarray([True, False]), bp.stack([first, other])))
+
+    return call
+
+
 def _zeros(like):
     return tuple(bp.zeros(x.shape, dtype=x.dtype) for x in like)
 
@@ -103,10 +115,10 @@ WRAPPERS = {
     made.__name__: made
     for made in (
         scan, scan_captured, carry, map_rows, cond_operand, cond_captured, switch, fori_loop, while_loop, compiled, compiled_captured, graph,
-        checkpoint, checkpoint_captured, rules, forward_rule, one_row,
+        checkpoint, checkpoint_captured, rules, forward_rule, one_row, chosen_row,
     )
 }  # fmt: skip
 # Wrappers that batch the function or take derivatives of it by themselves, and those without a reverse mode.
-BATCHING = {"one_row"}
+BATCHING = {"one_row", "chosen_row"}
 DERIVING = {"rules", "forward_rule"}
 FORWARD_ALONE = {"while_loop"}
