@@ -8,7 +8,10 @@
 #include "call/formulas/role_calls.hpp"
 #include "functions/closed_function.hpp"
 #include "functions/graph_levels.hpp"
+#include "functions/graph_rules.hpp"
 #include "record/dtype_rules.hpp"
+#include "tape/engine.hpp"
+#include "tape/node.hpp"
 
 namespace backplane::core {
 namespace {
@@ -73,7 +76,7 @@ std::vector<Tensor> OverRows::call(Args args) {
 GraphFunction::Forward OverRows::forward(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   const Arguments arguments(level, args, batched_);
-  Forward rows = inner_->forward(arguments.tensors);
+  Forward rows = with_backward(*inner_, transform_)->forward(arguments.tensors);
   arguments.check_unchanged(*this, level);
   auto rest = std::make_shared<RowsRest>();
   rest->rest = std::move(rows.residuals.rest);
@@ -92,7 +95,10 @@ std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangen
   const std::vector<Tensor> g = entered(level, cotangents, rest.results_batched);
   std::vector<bool> have;
   std::vector<Tensor> found =
-      left(level, inner_->backward({entered(level, residuals.tensors, rest.residuals_batched), rest.rest}, g), have);
+      left(level,
+           with_backward(*inner_, transform_)
+               ->backward({entered(level, residuals.tensors, rest.residuals_batched), rest.rest}, g),
+           have);
   check_count(name(), found.size(), batched_.size());
   const bool rows_differ = any(rest.results_batched);
   BelowLevel below(level);
@@ -109,7 +115,14 @@ std::vector<Tensor> OverRows::backward(const Residuals& residuals, Args cotangen
 GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   const Arguments arguments(level, primals, batched_);
-  Duals rows = inner_->jvp(arguments.tensors, entered(level, tangents, batched_));
+  std::vector<Tensor> moved(tangents.begin(), tangents.end());
+  {
+    BelowLevel below(level);
+    for (size_t i = 0; i < moved.size() && !inner_->takes_empty_zeros(); ++i)
+      if (!moved[i] && is_inexact(primals[i].dtype()))
+        moved[i] = filled(primals[i].shape(), 0.0, primals[i].dtype(), primals[i].device());
+  }
+  Duals rows = inner_->jvp(arguments.tensors, entered(level, moved, batched_));
   arguments.check_unchanged(*this, level);
   BP_CHECK(rows.results.size() == rows.tangents.size(), VALUE, name(), ": its jvp rule returned ", rows.tangents.size(),
            " tangents for ", rows.results.size(), " results; expected one per result");

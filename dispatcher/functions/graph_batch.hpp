@@ -21,8 +21,12 @@ class OverRows final : public DerivedFunction {
         randomness_(level.randomness),
         batched_(std::move(batched)),
         report_(report) {}
-  bool has(Rule rule) const noexcept override { return rule != Rule::kBatch && inner_->has(rule); }
-  bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros(); }
+  // Where the function has a forward rule alone, each row transposes it: the rows' results may differ where those of
+  // the function are the same for all.
+  bool has(Rule rule) const noexcept override {
+    return rule != Rule::kBatch && (inner_->has(rule) || (rule == Rule::kBackward && transposes()));
+  }
+  bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros() || transposes(); }
   std::vector<Tensor> call(Args args) override;
   Forward forward(Args args) override;
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
@@ -30,6 +34,8 @@ class OverRows final : public DerivedFunction {
   void stop_reporting() { report_ = nullptr; }  // its owner ends
 
  private:
+  bool transposes() const noexcept { return !inner_->has(Rule::kBackward) && inner_->has(Rule::kJvp); }
+
   std::shared_ptr<GraphFunction> inner_;
   const char* transform_;
   uint64_t serial_;

@@ -13,7 +13,7 @@ namespace {
 
 // Under all levels. Where nothing wants a gradient the function just runs.
 std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, Args args) {
-  Captures captures;
+  Captures captures(function.name());
   for (const Tensor& t : args)
     if (wants_grad(impl(t))) captures.note(impl(t));
   const std::vector<Version> before(args.begin(), args.end());
@@ -59,9 +59,15 @@ std::vector<Tensor> call_custom(const OpEntry& op, GraphFunction& function, Args
 std::vector<Tensor> call_on_tape(const OpEntry& op, GraphFunction& function, Args args) {
   if (thread_state.grad_disabled) return function.call(args);
   if (Captures* captures = thread_state.captures) {  // inside a run that notes
-    for (const Tensor& t : args)
-      if (wants_grad(impl(t))) captures->note(impl(t));
-    return function.call(args);
+    bool wanted = false;
+    for (const Tensor& t : args) {
+      if (!wants_grad(impl(t))) continue;
+      captures->note(impl(t));
+      wanted = true;
+    }
+    std::vector<Tensor> results = function.call(args);
+    if (wanted) captures->mark(results, nullptr);
+    return results;
   }
   return function.recompute() ? call_checkpoint(op, function, args) : call_custom(op, function, args);
 }

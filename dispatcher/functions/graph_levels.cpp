@@ -91,6 +91,7 @@ void Reentered::leave_all(const Level& level, std::vector<Tensor>& results) {
 std::vector<Tensor> Reentered::call(Args args) {
   const std::unique_ptr<Level> level = push();
   const Arguments arguments(*level, args);
+  note_arguments(*level, arguments.tensors);
   std::vector<Tensor> results = inner_->call(arguments.tensors);
   arguments.check_unchanged(*this, *level);
   leave_all(*level, results);
@@ -148,6 +149,11 @@ Tensor AtGradLevel::leave(const Level& level, const Tensor& result) {
   return inner;
 }
 
+void AtGradLevel::note_arguments(const Level& level, Args arguments) {
+  for (size_t i = 0; captures_ && i < followed_.size(); ++i)
+    if (followed_[i]) captures_->mark(arguments.subspan(i, 1), &level);
+}
+
 std::unique_ptr<Level> AtJvpLevel::push() const { return std::make_unique<JvpLevel>(transform_, serial_); }
 
 Tensor AtJvpLevel::leave(const Level& level, const Tensor& result) {
@@ -183,21 +189,28 @@ std::vector<Tensor> ForwardPass::call(Args args) {
 
 std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
   const std::vector<Tensor> inner = inner_of(*this, args);
-  Captures local;
+  Captures local(function.name());
   Captures* noted = captures ? captures : recording_ ? &local : nullptr;
   bool wanted = false;
+  std::vector<bool> followed;
   for (const Tensor& t : args) {
-    if (!recording_ || !impl(t)->node || !wrapper_of(*this, impl(t))) continue;
+    followed.push_back(recording_ && impl(t)->node && wrapper_of(*this, impl(t)));
+    if (!followed.back()) continue;
     wanted = true;
     if (captures || function.recompute()) noted->note(impl(t));
   }
-  if (is_closed(function) && (!wanted || captures)) return wrapped(*this, call_below(*this, op, function, inner));
+  if (is_closed(function) && (!wanted || captures)) {
+    std::vector<Tensor> results = wrapped(*this, call_below(*this, op, function, inner));
+    if (wanted) captures->mark(results, this);
+    return results;
+  }
   RecordRandom random;
   if (wanted && !captures && !function.recompute()) {
     auto rules = std::make_shared<AtGradLevel>(*with_backward(function, transform), *this, &local);
     GraphFunction::Forward forward;
     {
       BelowLevel below_level(*this);
+      const KeepsOlderTensors kept(function.name());
       forward = rules->forward(inner);
     }
     rules->stop_noting();
@@ -205,6 +218,7 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     return record_custom({op, std::move(rules), this, args, inner, random.take()}, std::move(forward));
   }
   auto below_it = std::make_shared<AtGradLevel>(function, *this, noted);
+  if (function.recompute()) below_it->follow(std::move(followed));
   const std::vector<Tensor> results = call_below(*this, op, *below_it, inner);
   below_it->stop_noting();
   if (noted == &local && function.recompute()) {
@@ -214,7 +228,9 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
   } else if (noted == &local) {
     local.refuse(function.name(), transform);
   }
-  return wrapped(*this, results);
+  std::vector<Tensor> own = wrapped(*this, results);
+  if (wanted && captures) captures->mark(own, this);
+  return own;
 }
 
 std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& function, Args args) {
@@ -250,6 +266,7 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
     if (!function.takes_empty_zeros() && !tangents[i] &&
         BP_DTYPE_BIT(inner[i].dtype()) & (BP_MASK_FLOATING | BP_MASK_COMPLEX))
       tangents[i] = filled(inner[i].shape(), 0.0, inner[i].dtype(), inner[i].device());
+  const KeepsOlderTensors kept(function.name());
   const GraphFunction::Duals duals = constant->jvp(inner, tangents);
   check_tangents(function, duals);
   for (size_t j = 0; j < duals.results.size(); ++j)

@@ -42,6 +42,8 @@ class Reentered : public DerivedFunction {
   virtual std::unique_ptr<Level> push() const = 0;
   // A result as seen below the level.
   virtual Tensor leave(const Level& level, const Tensor& result) = 0;
+  // The arguments of a call, as the function gets them.
+  virtual void note_arguments(const Level&, Args) {}
   std::shared_ptr<GraphFunction> inner_;
 
  private:
@@ -53,14 +55,18 @@ class AtGradLevel final : public Reentered {
  public:
   AtGradLevel(GraphFunction& inner, const GradLevel& level, Captures* captures)
       : Reentered(inner), transform_(level.transform), serial_(level.serial), captures_(captures) {}
+  // The arguments that the level differentiates: what a run makes of them is marked (Captures).
+  void follow(std::vector<bool> arguments) { followed_ = std::move(arguments); }
   void stop_noting() { captures_ = nullptr; }  // its owner ends
 
  private:
   std::unique_ptr<Level> push() const override;
   Tensor leave(const Level& level, const Tensor& result) override;
+  void note_arguments(const Level& level, Args arguments) override;
   const char* transform_;
   uint64_t serial_;
   Captures* captures_;
+  std::vector<bool> followed_;
 };
 
 // A forward level, none of whose tangents the function may use: its rules say nothing of them.

@@ -58,7 +58,8 @@ Tensor GradLevel::track(const Tensor& input) {
 
 void GradLevel::handle(const Call& call) {
   bool wanted = recording_ && (!is_passive || notes_suspended) && has_history(*this, call);
-  if (wanted && captures && !notes_suspended) {
+  const bool noted = wanted && captures && !notes_suspended;
+  if (noted) {
     captures->note(call, this);
     wanted = false;
   }
@@ -81,6 +82,7 @@ void GradLevel::handle(const Call& call) {
     results[j] = wrap(*this, impl(outs[j].u.t));
     call.outs[j].u.t = results[j];
   }
+  if (noted) captures->mark(call, this);
   if (wanted) record_node({call.op, inner.args, outs, call.args, results, nullptr, 0, false, this});
   for (int32_t j = 0; wanted && trace_sites && j < call.n_outs; ++j)
     if (results[j] && results[j]->node) trace_sites->note(*results[j]->node);

@@ -53,7 +53,8 @@ void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
              is_kept_history ? ", whose derivative stays that of the value before, and a graph does not keep it. Fix: "
                                "compute a new tensor in place of the change, or call the function without a graph"
                              : ", a function with derivative rules of its own, which the graph would differentiate "
-                               "without them. Fix: differentiate the function, and trace what that gives");
+                               "without them. Fix: differentiate the function, and trace what that gives. Inside "
+                               "control flow, give the function the tensors that it uses as arguments");
 }
 
 std::vector<Tensor> GraphBody::result_examples() const {

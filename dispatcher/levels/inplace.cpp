@@ -310,6 +310,21 @@ void write_outputs(Level& level, const Call& call) {
 
 }  // namespace
 
+namespace {
+thread_local constinit const KeepsOlderTensors* keeps_older_tensors = nullptr;
+}
+
+KeepsOlderTensors::KeepsOlderTensors(const std::string& function) noexcept
+    : outer_(std::exchange(keeps_older_tensors, this)), function_(function), older_(wrappers_made) {}
+KeepsOlderTensors::~KeepsOlderTensors() { keeps_older_tensors = outer_; }
+
+void KeepsOlderTensors::check(const Call& call, const TensorImpl& whole) {
+  const KeepsOlderTensors* now = keeps_older_tensors;
+  BP_CHECK(!now || whole.wrapper->number > now->older_, VALUE, call.op.record->name, ": ", now ? now->function_ : "",
+           " writes into a tensor from outside while it is differentiated. Its rules give the derivatives of its "
+           "results alone. Fix: return the value, and write it outside of the function");
+}
+
 void change_in_place(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;
   TensorImpl* target = call.n_outs == 1 ? impl(call.outs[0].u.t) : nullptr;
@@ -326,6 +341,7 @@ void change_in_place(Level& level, const Call& call) {
   BP_CHECK(wrapper_of(level, whole), VALUE, name, ": writing through a view of a tensor from outside of ",
            level.transform, " is refused. Fix: copy that tensor inside, and return the new value");
   level.check_write(call, *whole);
+  KeepsOlderTensors::check(call, *whole);
   if (whole->wrapper->shared) return write_below(level, call, target);
   const bool strides_known = level.knows_strides(*whole);
   for (const TensorImpl* t = target; t->view; t = t->view->base)

@@ -136,13 +136,15 @@ BelowLevel::BelowLevel(Level* innermost) : saved_(thread_state.level) { set_inne
 
 BelowLevel::~BelowLevel() { set_innermost(saved_); }
 
+thread_local constinit uint64_t wrappers_made = 0;
+
 TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched) {
   const int32_t skip = batched ? 1 : 0;
   TensorImpl* t = new_handle(device_of(*inner), inner->dtype, inner->dl.ndim - skip, inner->dl.shape + skip);
   t->flags |= BP_TENSOR_WRAPPER;
   t->set_keys(kLevelKey);
   t->wrapper = new (WrapperPool::take())
-      Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, false, 0, level.transform};
+      Wrapper{level.serial, level.depth, 0, inner, nullptr, batched, false, 0, level.transform, ++wrappers_made};
   return t;
 }
 

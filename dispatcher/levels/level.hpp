@@ -104,6 +104,8 @@ class InsideLevel : BelowLevel {
   explicit InsideLevel(Level& level) : BelowLevel(&level) {}
 };
 
+// How many wrappers this thread has made.
+extern thread_local constinit uint64_t wrappers_made;
 // A wrapper of `level` around `inner`, whose reference it takes over. Where `batched`, its shape lacks inner's axis 0.
 TensorImpl* wrap(const Level& level, TensorImpl* inner, bool batched = false);
 // The wrapper's record if `tensor` is one of exactly this level, else nullptr.

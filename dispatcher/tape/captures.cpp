@@ -18,6 +18,27 @@ bool passes_gradients(const Node& node) {
   return false;
 }
 
+// The history of a tensor that a run made and did not record.
+class Unrecorded final : public GraphStep {
+ public:
+  explicit Unrecorded(std::string function) : function_(std::move(function)) { n_results = 1; }
+  void backward(Node*, const bp_value*, std::vector<Tensor>&, bool) override {
+    detail::fail(BP_ERROR_VALUE, function_,
+                 ": a tensor that was made while it ran is used outside of it. A checkpoint "
+                 "keeps the derivatives of its results alone. Fix: return the tensor from ",
+                 function_, " and use that result, or keep its detach() where no derivative is wanted");
+  }
+  void release() noexcept override {}
+  void visit(OwnedVisitor&) const override {}
+  bool leads_everywhere() const noexcept override { return true; }
+
+ private:
+  std::string function_;
+};
+
+// Users of a marked tensor lie above every input, so that no backward pass leaves the mark out.
+constexpr uint32_t kDepthOfMark = uint32_t{1} << 30;
+
 }  // namespace
 
 Version::Version(Tensor t) : tensor(std::move(t)), version(tensor ? version_now(*impl(tensor)) : 0) {}
@@ -33,11 +54,27 @@ void Version::check(const std::string& function) const {
 
 Captures::~Captures() {
   for (const Edge& edge : edges) release_edge(edge);
+  if (mark_) release(mark_);
+}
+
+// What reads views anew records also in a run that notes, above the mark.
+bool Captures::is_made_here(Node* node) const {
+  std::vector<Node*> open{node};
+  while (mark_ && !open.empty()) {
+    Node* next = open.back();
+    open.pop_back();
+    if (next == mark_) return true;
+    if (next->depth <= kDepthOfMark) continue;
+    for (uint32_t e = 0; e < next->n_edges; ++e)
+      if (Node* of = next->edges()[e].node) open.push_back(of);
+  }
+  return false;
 }
 
 void Captures::note(TensorImpl* tensor) {
   const Edge edge = edge_to(tensor);
   if (!edge.node) return;
+  if (is_made_here(edge.node)) return release_edge(edge);
   if (!passes_gradients(*edge.node)) return release_edge(edge);
   if (!seen_.emplace(edge.node, edge.output).second) return release_edge(edge);
   edges.push_back(edge);
@@ -52,6 +89,40 @@ void Captures::note(const Call& call, const Level* level) {
       if (level ? t->node && wrapper_of(*level, t) : wants_grad(t)) note(t);
     });
   }
+}
+
+void Captures::mark(TensorImpl* result, const Level* level) {
+  if (!is_inexact(result->dtype) || result->node || (result->autograd && result->autograd->requires_grad)) return;
+  if (!mark_) {
+    mark_ = new_node(Node::Kind::kGraph, 0, 0, 0);
+    mark_->graph = new Unrecorded(function_);
+    mark_->depth = kDepthOfMark;
+  }
+  set_history(result, mark_, 0, level ? 0 : kTapeKey);
+}
+
+void Captures::mark(const Call& call, const Level* level) {
+  bool follows = false;
+  for (int32_t i = 0; i < call.n_args && !follows; ++i) {
+    const bp_formula* formula = call.op.vjp_of_arg[static_cast<size_t>(i)];
+    if (formula && (formula->flags & BP_FORMULA_ZERO)) continue;
+    each_tensor(&call.args[i], 1, [&](TensorImpl* t) {
+      follows = follows || (level ? t->node && wrapper_of(*level, t) : wants_grad(t));
+    });
+  }
+  for (int32_t j = 0; follows && j < call.n_outs; ++j) {
+    if (call.op.record->results[static_cast<size_t>(j)].flags & BP_RESULT_NONDIFF) continue;
+    each_tensor(&call.outs[j], 1, [&](TensorImpl* t) {
+      for (; t; t = !level && t->view ? t->view->base : nullptr) {
+        mark(t, level);
+        if (!(call.outs[j].flags & BP_VALUE_GIVEN)) return;
+      }
+    });
+  }
+}
+
+void Captures::mark(std::span<const Tensor> results, const Level* level) {
+  for (const Tensor& t : results) mark(impl(t), level);
 }
 
 void Captures::check_unchanged(const std::string& function) const {

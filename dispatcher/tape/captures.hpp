@@ -1,8 +1,10 @@
 // What a run of a function used from outside: tensors with a history that it did not make, and the versions that it
-// saw. A gradient level, or the tape, notes them instead of recording while the function runs.
+// saw. A gradient level, or the tape, notes them instead of recording while the function runs. What it computes of them
+// gets a mark as its history: a derivative that reaches a marked tensor is refused, as nothing of the run is kept.
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,11 +23,14 @@ struct Version {
 // The tensors with a history, of one level or the tape, that a run used without making them.
 class Captures {
  public:
-  Captures() = default;
+  explicit Captures(std::string function = {}) : function_(std::move(function)) {}
   ~Captures();
   Captures(const Captures&) = delete;
   void note(TensorImpl* tensor);
   void note(const Call& call, const Level* level);  // of `level`; nullptr: the tape's
+  // Marks the results of a call, or of a function, whose arguments have a history or a mark.
+  void mark(const Call& call, const Level* level);
+  void mark(std::span<const Tensor> results, const Level* level);
   bool empty() const { return edges.empty(); }
   // After a run that must not have changed any of them.
   void check_unchanged(const std::string& function) const;
@@ -38,7 +43,13 @@ class Captures {
   std::vector<Version> versions;
 
  private:
+  void mark(TensorImpl* result, const Level* level);
+  // Does its history end in the mark?
+  bool is_made_here(Node* node) const;
+
   std::set<std::pair<Node*, uint32_t>> seen_;
+  std::string function_;
+  Node* mark_ = nullptr;  // owned; made with the first mark
 };
 
 // The tape notes into `captures` instead of recording, for a scope; nullptr: it records.

@@ -50,6 +50,8 @@ class GraphStep {
   virtual void backward(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, bool create_graph) = 0;
   virtual void release() noexcept = 0;  // what only a backward pass reads
   virtual void visit(OwnedVisitor& visitor) const = 0;
+  // Is it run whatever the inputs of a backward pass are?
+  virtual bool leads_everywhere() const noexcept { return false; }
   uint32_t n_results = 0;
 };
 

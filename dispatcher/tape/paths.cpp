@@ -21,7 +21,7 @@ PathsTo::PathsTo(std::span<const Edge> inputs, std::span<const Edge> roots) {
   const auto is_known = [&](Node* node) {
     if (!node || node->depth < lowest) return true;
     const auto [place, is_new] = leads_.try_emplace(node, false);
-    if (is_new) open.push_back({node, 0, false});
+    if (is_new) open.push_back({node, 0, node->kind == Node::Kind::kGraph && node->graph->leads_everywhere()});
     return !is_new;
   };
   const auto walk_from = [&](Node* from) {

@@ -129,7 +129,10 @@ void record_node(const Recorded& r) {
 
 void record_move(const Tensor& from, const Tensor& to) {
   if (thread_state.grad_disabled || !wants_grad(impl(from))) return;
-  if (thread_state.captures) return thread_state.captures->note(impl(from));
+  if (Captures* captures = thread_state.captures) {
+    captures->note(impl(from));
+    return captures->mark({&to, 1}, nullptr);
+  }
   Node* node = new_node(Node::Kind::kMove, 1, 0, 0);
   node->n_outs = 1;
   node->source = from.device();
@@ -327,7 +330,8 @@ void refuse_lists(const Call& call, const char* transform) {
 void record_call(const Call& call) {
   if (thread_state.captures) [[unlikely]] {
     thread_state.captures->note(call, nullptr);
-    return dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+    dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});
+    return thread_state.captures->mark(call, nullptr);
   }
   if (record_otherwise(call)) return;
   dispatch({call.op, call.args, call.n_args, call.outs, call.n_outs, call.mask & ~kTapeKey});

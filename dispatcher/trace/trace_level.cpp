@@ -113,7 +113,7 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
   if (TensorImpl* t = stand_in_for(tensor); t && t->wrapper->version != 0) return value_of(t);
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
   if (!is_new) return place->second;
-  if (lifted_) {
+  if (lifted_ && !(keeps_constants_ && tensor->storage && !wants_grad(tensor))) {
     lifted_->push_back(Tensor::share(tensor));
     place->second = add_lifted(*graph_, lifted_->back(), lifted_->size() - 1);
   } else {

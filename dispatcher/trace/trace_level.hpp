@@ -45,6 +45,8 @@ class TraceLevel final : public Level, private Sites {
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);
+  // Of those that are met, the tensors that no transform and no tape follows stay constants.
+  void keep_constants() { keeps_constants_ = true; }
   // Functions with rules of their own become nodes that keep the rules. Else they are taken apart into their ops.
   void keep_rules() { keeps_rules_ = true; }
   // The graph is never differentiated in place of its function.
@@ -111,6 +113,7 @@ class TraceLevel final : public Level, private Sites {
   std::vector<Detached> detached_;       // that were changed
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
+  bool keeps_constants_ = false;
   Sites* const outer_sites_;
   struct Site {
     const OpEntry* op;  // of the node: another one may come to lie where it was

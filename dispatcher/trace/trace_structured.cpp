@@ -55,7 +55,8 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
 }
 
 // The graph of a function of the author's with rules, or nullptr where it cannot stand for the function: where it draws
-// random numbers, or uses tensors from outside, which its rules would not find again.
+// random numbers, or uses tensors from outside that an outer transform differentiates, batches or traces: its rules
+// would not find these again.
 std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function,
                                                            std::span<const Tensor> args) const {
   using Rule = GraphFunction::Rule;
@@ -66,6 +67,7 @@ std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& functi
   std::vector<Tensor> entered, lifted;
   for (size_t i = 0; i < args.size(); ++i) entered.push_back(level.enter(args[i], "x" + std::to_string(i)));
   level.lift(lifted);
+  if (!below || !below->every_call) level.keep_constants();
   auto graph = level.finish(function.call(entered));
   if (!lifted.empty() || !level.random().generators().empty()) return nullptr;
   check_no_updates(*graph, function.name());

@@ -50,3 +50,33 @@ def test_trees_with_paths():
 def test_scan_over_a_tensor_without_axes_says_so():
     with pytest.raises(bp.ShapeError, match="scan: goes along axis 0 of xs: found a tensor without axes"):
         bp.scan(lambda k, x: (k, x), bp.asarray(0.0), bp.asarray(1.0))
+
+
+def test_closure_convert_makes_captured_tensors_arguments():
+    w, at = bp.asarray([2.0, 3.0]), bp.asarray(1.0)
+    fun = lambda p: {"y": (p["x"] * w).sum() + at + p["k"]}  # noqa: E731
+    converted, captured = bp.closure_convert(fun, {"x": bp.ones(2), "k": 1})
+    assert [x.tolist() for x in captured] == [[2.0, 3.0], 1.0]
+    given = {"x": bp.asarray([5.0, 7.0]), "k": 2}
+    assert converted(given, *captured)["y"].item() == fun(given)["y"].item()
+    by_captured = bp.grad(lambda w: converted(given, w, at)["y"])(w)
+    assert by_captured.tolist() == [5.0, 7.0]
+    assert bp.vmap(lambda w: converted(given, w, at)["y"])(bp.stack([w, 2 * w])).tolist() == [34.0, 65.0]
+
+
+def test_closure_convert_inside_transforms():
+    def f(w, x):
+        converted, captured = bp.closure_convert(lambda x: bp.sin(w * x).sum(), x)
+        return converted(x, *captured)
+
+    w, x = bp.asarray([2.0, 3.0]), bp.asarray([0.5, 0.25])
+    expected = bp.grad(lambda w, x: bp.sin(w * x).sum(), (0, 1))(w, x)
+    for found in bp.grad(f, (0, 1))(w, x), bp.compile(bp.grad(f, (0, 1)))(w, x):
+        assert all(bp.allclose(one, other) for one, other in zip(found, expected))
+    assert bp.allclose(bp.vmap(bp.grad(f), in_axes=(0, None))(bp.stack([w, w]), x)[1], expected[0])
+
+
+def test_closure_convert_refuses_arguments_of_another_structure():
+    converted, captured = bp.closure_convert(lambda x: x * 2, bp.ones(2))
+    with pytest.raises(bp.ArgumentTypeError, match="closure_convert: found arguments of the structure"):
+        converted((bp.ones(2), bp.ones(2)), *captured)

@@ -99,3 +99,34 @@ def test_derivatives_of_cg_over_batches_and_of_second_order():
     whole = bp.grad(lambda a: sum(expected(a, row) for row in b))(a)
     assert bp.allclose(bp.grad(lambda a: bp.vmap(f, in_axes=(None, 0))(a, b).sum())(a), whole, rtol=1e-8)
     assert bp.allclose(bp.hessian(lambda b: f(a, b))(b[0]), bp.hessian(lambda b: expected(a, b))(b[0]), rtol=1e-8)
+
+
+THROUGH_CG = {
+    "grad": lambda f, a, b: bp.grad(lambda a: f(a, b[0]))(a),
+    "jvp": lambda f, a, b: bp.jvp(lambda a: f(a, b[0]), (a,), (a * 0.5,))[1],
+    "jvp of grad": lambda f, a, b: bp.jvp(bp.grad(lambda a: f(a, b[0])), (a,), (a * 0.5,))[1],
+    "grad of jvp": lambda f, a, b: bp.grad(lambda a: bp.jvp(lambda a: f(a, b[0]), (a,), (a * 0.5,))[1])(a),
+    "map": lambda f, a, b: bp.grad(lambda a: bp.map(lambda row: f(a, row), b).sum())(a),
+    "scan": lambda f, a, b: bp.grad(lambda a: bp.scan(lambda k, row: (k + f(a, row), k), bp.asarray(0.0, dtype=bp.float64), b)[0])(a),
+    "cond": lambda f, a, b: bp.grad(lambda a: bp.cond(a.sum() > 0, lambda: f(a, b[0]), lambda: f(a, b[1])))(a),
+    "fori_loop": lambda f, a, b: bp.grad(lambda a: bp.fori_loop(0, 2, lambda i, k: k + f(a, b[i]), bp.asarray(0.0, dtype=bp.float64)))(a),
+    "jvp of map": lambda f, a, b: bp.jvp(lambda a: bp.map(lambda row: f(a, row), b), (a,), (a,))[1],
+    "compile": lambda f, a, b: bp.compile(bp.grad(lambda a: f(a, b[0])))(a),
+    "vmap": lambda f, a, b: bp.grad(lambda a: bp.vmap(lambda row: f(a, row))(b).sum())(a),
+    "checkpoint": lambda f, a, b: bp.grad(lambda a: bp.checkpoint(f)(a, b[0]))(a),
+}
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("matrix", [True, False], ids=["matrix", "function"])
+@pytest.mark.parametrize("through", THROUGH_CG)
+def test_derivatives_of_cg_by_the_matrix(through, matrix, preconditioned):
+    a = bp.asarray([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]], dtype=bp.float64)
+    b = bp.asarray([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]], dtype=bp.float64)
+
+    def solve(a, b):
+        inverse = (lambda v: v / bp.diagonal(a)) if preconditioned else None
+        return bp.sin(bp.cg(a if matrix else lambda v: a @ v, b, tol=1e-13, M=inverse)[0]).sum()
+
+    found, expected = (THROUGH_CG[through](f, a, b) for f in (solve, lambda a, b: bp.sin(bp.linalg.solve(a, b)).sum()))
+    assert bp.allclose(found, expected, rtol=1e-8)

@@ -61,6 +61,7 @@ struct Wrapper {
   bool shared = false;            // of a batching level: an argument without the batch, which the caller holds too
   uint32_t recorded = 0;          // what `version` became by the last change that was recorded
   const char* transform;
+  uint64_t number = 0;  // of its thread's wrappers, in the order in which they were made
 };
 using WrapperPool = Pool<sizeof(Wrapper)>;
 

@@ -36,7 +36,7 @@ def cg(
     def precondition(v):
         return v if M is None else bp.ravel_pytree(M(unravel(v)))[0]
 
-    def solve(right, start):
+    def solve(apply, precondition, right, start):
         limit = bp.maximum(tol * bp.linalg.vector_norm(right), atol)
         most = 10 * size if maxiter is None else maxiter
 
@@ -59,7 +59,7 @@ def cg(
         return x, bp.where(bp.linalg.vector_norm(r) > limit, -1, count)
 
     start = bp.zeros_like(right) if x0 is None else bp.ravel_pytree(x0)[0].astype(right.dtype)
-    found, count = _differentiable(apply, solve, right, start)
+    found, count = _differentiable(solve, bp.closure_convert(apply, right), bp.closure_convert(precondition, right), right, start)
     return unravel(found), count
 
 
@@ -67,19 +67,31 @@ def _dot(a, b):
     return bp.sum(bp.conj(a) * b)
 
 
-def _differentiable(apply, solve, right, start):
-    """The solution with its derivatives: x + A⁻¹ (b - A x), of which the second part is 0 and its derivatives are not."""
+def _differentiable(solve, operator, preconditioner, right, start):
+    """The solution with its derivatives: x + A⁻¹ (b - A x), of which the second part is 0 and its derivatives are not.
+
+    operator, preconditioner: functions with the tensors that they capture, as closure_convert gives them.
+    """
+    (apply, of_apply), (precondition, of_precondition) = operator, preconditioner
+    count = len(of_apply)
+
+    def solved(right, start, captured):
+        ours, others = captured[:count], captured[count:]
+        return solve(lambda v: apply(v, *ours), lambda v: precondition(v, *others), right, start)
+
     with bp.no_grad():
-        found, count = bp.stop_gradient(solve(bp.stop_gradient(right), bp.stop_gradient(start)))
+        constants = [bp.stop_gradient(x) for x in (*of_apply, *of_precondition)]
+        found, steps = bp.stop_gradient(solved(bp.stop_gradient(right), bp.stop_gradient(start), constants))
 
     @bp.custom_function
-    def inverse(r):
+    def inverse(r, *captured):
         return bp.zeros_like(r)
 
-    def solution(r):
-        return _differentiable(apply, solve, r, bp.zeros_like(r))[0]
+    def solution(r, captured):
+        parts = (apply, captured[:count]), (precondition, captured[count:])
+        return _differentiable(solve, *parts, r, bp.zeros_like(r))[0]
 
-    # The rules call the function itself, so that derivatives of theirs have these rules too.
-    inverse.defvjp(lambda r: (inverse(r), ()), lambda _, g: (solution(g),))
-    inverse.defjvp(lambda primals, tangents: (inverse(primals[0]), solve(tangents[0], bp.zeros_like(tangents[0]))[0]))
-    return found + inverse(right - apply(found)), count
+    # The rules call the function itself, so that derivatives of theirs have these rules too. What A moves is in b - A x.
+    inverse.defvjp(lambda r, *captured: (inverse(r, *captured), captured), lambda captured, g: (solution(g, captured), *[None] * len(captured)))
+    inverse.defjvp(lambda primals, tangents: (inverse(*primals), solution(tangents[0], primals[1:])))
+    return found + inverse(right - apply(found, *of_apply), *of_apply, *of_precondition), steps

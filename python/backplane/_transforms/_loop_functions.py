@@ -1,4 +1,4 @@
-"""Functions of JAX's names over the control flow of the package: fori_loop and switch; ravel_pytree and hvp."""
+"""Functions of JAX's names over the control flow of the package: fori_loop and switch; closure_convert, ravel_pytree and hvp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .._core import Tensor
 
-__all__ = ["fori_loop", "hvp", "ravel_pytree", "switch"]
+__all__ = ["closure_convert", "fori_loop", "hvp", "ravel_pytree", "switch"]
 
 op = getattr(ops, NAMESPACE)
 
@@ -58,6 +58,42 @@ def _chosen(index, functions, first, operands):
         lambda *given: _chosen(index, functions[half:], first + half, given),
         *operands,
     )
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Tensor]]:
+    """(converted, the tensors that fun uses from outside): converted(*args, *tensors) computes fun(*args).
+
+    A function with rules of its own cannot differentiate what it captures, so pass it these tensors as arguments. fun is traced once,
+    with arguments like example_args: containers of tensors and numbers. Other arguments of converted have the same structure, shapes
+    and dtypes. fun draws no random numbers, and returns containers of tensors and numbers.
+    Errors: ArgumentTypeError if the structure of the arguments differs from the examples.
+
+    Example:
+        >>> w = bp.asarray([2.0, 3.0])
+        >>> converted, captured = bp.closure_convert(lambda x: (w * x).sum(), bp.ones(2))
+        >>> converted(bp.asarray([1.0, 10.0]), *captured).item(), len(captured)
+        (32.0, 1)
+    """
+    examples, structure = tree.flatten(example_args)
+    returned = []
+
+    def flat(found):
+        values, returned_structure = tree.flatten(fun(*tree.unflatten(structure, found)))
+        returned.append(returned_structure)
+        return [_core.asarray(value) for value in values]
+
+    call, captured = _core.closed_function("closure_convert", flat, [_core.asarray(x) for x in examples])
+
+    def converted(*args: Any) -> Any:
+        count = len(args) - len(captured)
+        leaves, found = tree.flatten(args[: max(count, 0)])
+        if found != structure:
+            raise _core.ArgumentTypeError(
+                f"the result of closure_convert: found arguments of the structure {found}, expected {structure} and then {len(captured)} captured tensors"
+            )
+        return tree.unflatten(returned[0], call([*(_core.asarray(x) for x in leaves), *args[max(count, 0) :]]))
+
+    return converted, captured
 
 
 def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Tensor], Any]]:

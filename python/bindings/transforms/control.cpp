@@ -70,9 +70,20 @@ std::vector<Tensor> call_control(const std::string& name, const std::string& op,
   return take_list(out);
 }
 
+// (a function of lists of tensors, what the callable uses from outside): the function takes these behind the arguments.
+py::tuple closed_function(const std::string& name, py::object callable, const std::vector<Tensor>& examples) {
+  use_context_settings();
+  const BodyOf of[] = {{name.c_str(), function_of(std::move(callable)), examples}};
+  const Bodies bodies = make_bodies(of, {}, user_line);
+  const auto call = [function = bodies.functions[0]](const std::vector<Tensor>& args) { return function->call(args); };
+  return py::make_tuple(py::cpp_function(call), bodies.lifted);
+}
+
 }  // namespace
 
 void bind_control(py::module_& module) {
+  module.def("closed_function", &closed_function, py::arg("name"), py::arg("callable"), py::arg("examples"),
+             "A callable over lists of tensors, traced with these examples, as a function without captured tensors.");
   module.def("call_control", &call_control, py::arg("name"), py::arg("op"), py::arg("bodies"), py::arg("groups"),
              py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
              py::arg("draws") = "none",

@@ -5,6 +5,7 @@
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dtype_device.hpp"
+#include "bindings/tensor/named_dims.hpp"
 #include "bindings/tensor/scalars.hpp"
 
 namespace backplane::python {
@@ -51,7 +52,8 @@ int read_leaf(PyObject* leaf, Tensor* tensor) noexcept {
 PyObject* raise_leaf(const char* name, const std::string& path, PyObject* leaf, const char* expected) {
   PyRef kind = found_kind(leaf);
   // A class of Python's may contain tensors; static types of C do not.
-  const char* fix = PyType_HasFeature(Py_TYPE(leaf), Py_TPFLAGS_HEAPTYPE)
+  const char* fix = has_named_dims(leaf) ? ". Fix: give its named dimensions an order first, as in x.order(i)"
+                    : PyType_HasFeature(Py_TYPE(leaf), Py_TPFLAGS_HEAPTYPE)
                         ? ". Fix: register the class with tree.register, which says how it is taken apart"
                         : "";
   return kind ? raise(BP_ERROR_TYPE, "%s: %s: found %U, expected %s%s", name, path.c_str(), kind.get(), expected, fix)

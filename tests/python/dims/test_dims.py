@@ -276,3 +276,10 @@ def test_control_flow_that_captures_named_dimensions_is_refused():
     ):
         with pytest.raises(bp.ArgumentTypeError, match=r"named dimensions \(i,\).*operands, or order them"):
             call()
+
+
+@pytest.mark.parametrize("transform", [bp.grad, bp.vmap, lambda f: lambda x: bp.jvp(f, (x,), (x,))], ids=["grad", "vmap", "jvp"])
+def test_transforms_of_named_dimensions_say_to_order_them(transform):
+    i = bp.dims(1)
+    with pytest.raises(bp.ArgumentTypeError, match=r"give its named dimensions an order first, as in x.order\(i\)"):
+        transform(lambda x: x.sum())(numbers(3, 4)[i])

@@ -1,6 +1,7 @@
 """A custom_function inside control flow keeps its rules: each derivative is that of the Python loop that calls it."""
 
 import backplane as bp
+import numpy as np
 import pytest
 from test_make_graph import same
 
@@ -174,14 +175,61 @@ def test_a_rule_that_is_missing_is_named():
         bp.jvp(lambda x: bp.map(once, x), (X,), (X,))
 
 
-def test_a_function_that_uses_a_tensor_from_outside_is_not_differentiated_without_its_rules():
-    weight = bp.asarray(3.0)
+CONSTANTS = {
+    "a number": lambda x: x * 2.5,
+    "a list of indices": lambda x: x[[1, 0]],
+    "a NumPy index": lambda x: x[np.array([1, 0])],
+    "an index tensor": lambda x: x[ORDER],
+    "a list of numbers": lambda x: x + bp.asarray([1.0, 2.0]),
+    "a NumPy array": lambda x: x * np.ones(2, "f"),
+    "a mask": lambda x: bp.where(MASK, x, 0.0),
+    "a tensor": lambda x: x * WEIGHT,
+    "a write through a mask": lambda x: written(x),
+}
+ORDER, MASK, WEIGHT = bp.asarray([1, 0]), bp.asarray([True, False]), bp.asarray(3.0)
+BODIES = {
+    "map": lambda f: lambda xs: bp.map(f, xs),
+    "scan": lambda f: lambda xs: bp.scan(lambda k, x: (k, f(x)), 0, xs)[1],
+    "cond": lambda f: lambda xs: bp.stack([bp.cond(bp.asarray(True), f, lambda x: x, x) for x in xs]),
+    "fori_loop": lambda f: lambda xs: bp.stack([bp.fori_loop(0, 1, lambda i, k: f(x), x) for x in xs]),
+}
 
+
+def written(x):
+    made = x.copy()
+    made[MASK] = 0.0
+    return made
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("constant", CONSTANTS)
+def test_rules_are_used_beside_constants(constant, body):
+    function = bp.custom_function(CONSTANTS[constant])
+    function.defvjp(lambda x: (function(x), x), lambda x, g: (g * 7,))
+    xs = bp.asarray([[1.0, 2.0], [3.0, 4.0]])
+    same(BODIES[body](function)(xs), bp.stack([CONSTANTS[constant](x) for x in xs]))
+    same(bp.grad(lambda xs: BODIES[body](function)(xs).sum())(xs), bp.full((2, 2), 7.0))
+
+
+def test_a_function_that_captures_a_differentiated_tensor_is_not_differentiated_without_its_rules():
+    def total(weight, xs):
+        @bp.custom_function
+        def weighted(x):
+            return x * weight
+
+        weighted.defvjp(lambda x: (x * weight, None), lambda _, g: (g,))
+        return bp.map(weighted, xs).sum()
+
+    same(total(bp.asarray(3.0), X), 3 * X.sum())
+    with pytest.raises(bp.MissingRuleError, match="weighted, a function with derivative rules of its own.*as arguments"):
+        bp.grad(total)(bp.asarray(3.0), X)
+
+
+def test_a_forward_rule_whose_result_is_the_same_for_all_rows():
     @bp.custom_function
-    def weighted(x):
-        return x * weight
+    def constant(x):
+        return bp.ones(3)
 
-    weighted.defvjp(lambda x: (x * weight, None), lambda _, g: (g,))
-    same(bp.map(weighted, X), X * 3)
-    with pytest.raises(bp.MissingRuleError, match="weighted, a function with derivative rules of its own"):
-        bp.grad(lambda x: bp.map(weighted, x).sum())(X)
+    constant.defjvp(lambda primals, tangents: (bp.ones(3), tangents[0] * primals[0]))
+    xs, weights = bp.asarray([[1.0, 2, 3], [4, 5, 6]]), bp.asarray([[1.0, 1, 2], [3, 5, 8]])
+    same(bp.grad(lambda xs: (bp.vmap(constant)(xs) * weights).sum())(xs), xs * weights)
