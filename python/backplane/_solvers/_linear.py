@@ -91,7 +91,36 @@ def _differentiable(solve, operator, preconditioner, right, start):
         parts = (apply, captured[:count]), (precondition, captured[count:])
         return _differentiable(solve, *parts, r, bp.zeros_like(r))[0]
 
-    # The rules call the function itself, so that derivatives of theirs have these rules too. What A moves is in b - A x.
-    inverse.defvjp(lambda r, *captured: (inverse(r, *captured), captured), lambda captured, g: (solution(g, captured), *[None] * len(captured)))
-    inverse.defjvp(lambda primals, tangents: (inverse(*primals), solution(tangents[0], primals[1:])))
+    floats = [i for i, x in enumerate(of_apply) if "floating" in x.dtype.kind]
+
+    def product(y, captured):
+        """A y as a function of what A captures."""
+
+        def of_floats(*moved):
+            replaced = dict(zip(floats, moved, strict=True))
+            return apply(y, *(replaced.get(i, x) for i, x in enumerate(captured[:count])))
+
+        return of_floats, [captured[i] for i in floats]
+
+    def pull(kept, g):
+        y, captured = kept
+        found = solution(g, captured)
+        of_floats, moved = product(y, captured)
+        cotangents = dict(zip(floats, bp.vjp(of_floats, *moved)[1](-found), strict=True)) if floats else {}
+        return found, *(cotangents.get(i) for i in range(len(captured)))
+
+    def push(primals, tangents):
+        y, captured = inverse(*primals), primals[1:]
+        of_floats, moved = product(y, captured)
+        right = tangents[0] - bp.jvp(of_floats, moved, [tangents[1 + i] for i in floats])[1] if floats else tangents[0]
+        return y, solution(right, captured)
+
+    # y = A⁻¹ r is 0, and what A moves of it is 0 too, but the derivatives of that are not. So the rules state all of it, and call
+    # the function itself: derivatives of theirs have these rules, too.
+    def forward(r, *captured):
+        y = inverse(r, *captured)
+        return y, (y, captured)
+
+    inverse.defvjp(forward, pull)
+    inverse.defjvp(push)
     return found + inverse(right - apply(found, *of_apply), *of_apply, *of_precondition), steps
