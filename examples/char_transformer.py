@@ -95,8 +95,7 @@ def main() -> None:
     generator = bp.Generator(1)
     run: dict[str, Any] = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
     manager = bp.CheckpointManager(options.out, max_to_keep=2)
-    done = 0 if manager.latest_step() is None else cast(int, manager.latest_step())
-    if done:
+    if done := manager.latest_step() or 0:
         generator.state = manager.restore(into=run)["generator"]
 
     @bp.compile(state=[model, optimizer])

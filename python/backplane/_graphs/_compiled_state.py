@@ -9,6 +9,7 @@ import gc as _gc
 
 from .. import _core, tree
 from .._tensors import _repr
+from .._calls._ops import ops
 from .._transforms._grad import is_grad_enabled, no_grad, set_grad_enabled
 from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
 
@@ -75,6 +76,7 @@ class _StatefulFunction:
         self.replaced = ReplacedEntries()
         self.optimizers = []
         self.parts = {}  # by its id, each module and other object of the state
+        self.attributes = set()  # the ids of their dicts
         self.later = []  # (scheduler, arguments) of the steps that the trace left for the end of the call
         self.named = []  # the objects that graphs know by their positions here: returned ones, and schedulers
         self.is_found = False  # do the contents hold for the next call too, if its containers hold the same?
@@ -82,7 +84,7 @@ class _StatefulFunction:
     def _traced(self, *args, **kwargs):
         """The function's result, and the rest of the call, which needs values: the replaced entries, and schedulers' steps."""
         if _core.unguarded(self._is_plain):
-            return self._plain(*args, **kwargs), ((), (), False)
+            return self._plain(*args, **kwargs), ((), (), (), False)
         result = self.fun(*args, **kwargs)
         return _core.unguarded(self._outcome, result)
 
@@ -102,8 +104,21 @@ class _StatefulFunction:
         returns_parts = any(id(x) in self.parts for x in tree.leaves(result, is_leaf=self._is_part))
         if returns_parts:
             result = tree.map(lambda x: _Part(self._position(x)) if self._is_part(x) else x, result, is_leaf=self._is_part)
+        made = self._take_made()
         result, replaced = self.replaced.replaced(self.contents, result)
-        return result, (replaced, tuple((self._position(scheduler), given) for scheduler, given in self.later), returns_parts)
+        return result, (replaced, made, tuple((self._position(scheduler), given) for scheduler, given in self.later), returns_parts)
+
+    def _take_made(self):
+        """(container, key, tensor) of what the function added to dicts of the state, which do not have it until the call ends.
+
+        A tensor that becomes an attribute of an object is refused: a module would have to find its role from a value.
+        """
+        made = []
+        for container, content in self.contents:
+            if type(container) is dict and id(container) not in self.attributes:
+                for key in [key for key, x in container.items() if key not in content and isinstance(x, _core.Tensor)]:
+                    made.append((self._position(container), key, ops.bp.copy(container.pop(key))))
+        return tuple(made)
 
     def _position(self, x):
         found = [i for i, known in enumerate(self.named) if known is x]
@@ -148,8 +163,10 @@ class _StatefulFunction:
             optimizer.init_state()
         if not _core.unguarded(self._enter, (args, kwargs)):
             raise RunsPlainly("compile: the function runs as it is")
-        result, (replaced, later, returns_parts) = self._run(lambda: self.compiled(*args, **kwargs))
+        result, (replaced, made, later, returns_parts) = self._run(lambda: self.compiled(*args, **kwargs))
         self.replaced.leave(replaced)
+        for i, key, value in made:
+            self.named[i][key] = value
         for i, given in later:
             self.named[i].step(*given)
         return tree.map(lambda x: self.named[x.index] if type(x) is _Part else x, result) if returns_parts else result
@@ -183,7 +200,7 @@ class _StatefulFunction:
 
     def _find(self):
         """The state as it is before a call: the containers with their contents."""
-        self.contents, self.optimizers, self.parts = [], [], {}
+        self.contents, self.optimizers, self.parts, self.attributes = [], [], {}, set()
         self.replaced.optimizers.clear()
         self.is_found, seen = True, set()
         for part in self.state:
@@ -238,6 +255,7 @@ class _StatefulFunction:
         self.parts[id(part)] = part
         attributes, first = vars(part), len(self.contents)
         seen.add(id(attributes))
+        self.attributes.add(id(attributes))
         self._visit_items(attributes, [(key, value) for key, value in attributes.items() if key not in _OF_CALLS], seen)
         if self.optimizers and part is self.optimizers[-1]:
             self.replaced.optimizers |= {id(container) for container, _ in self.contents[first:]}

@@ -23,7 +23,8 @@ def export(
     """Writes fun, as it is for arguments like args, to one safetensors file.
 
     fun is traced (see make_graph) with args, a sequence of its positional arguments; tensors within containers become the inputs, in
-    order. Tensors that it uses from outside are written with their elements. Every reader of safetensors opens the file.
+    order. Tensors that it uses from outside are written with their elements. Every reader of safetensors opens the file. Weights have
+    the names of the module that is exported, and those of other functions the names of the variables: "0.weight", "model.0.weight".
     dynamic: sizes of args that may differ from run to run, as make_graph takes them.
     Errors: as make_graph; ArgumentTypeError for args that are no sequence, ArgumentValueError where the file cannot be written.
 
@@ -40,7 +41,50 @@ def export(
         raise _core.ArgumentValueError(
             "export: found no tensor in what the function gives, so that a file of it would compute nothing; numbers become tensors by backplane.asarray"
         )
-    graph.save(file_name("export", path))
+    graph.save(file_name("export", path), _constant_names(graph, fun))
+
+
+def _constant_names(graph, fun):
+    """The name of each constant in fun, "" for one that has none."""
+    known = [(name, x) for name, x in _named_tensors(fun) if isinstance(x, _core.Tensor) and _core.has_values(x)]
+    return [next((name for name, own in known if _is_same(own, x)), "") for x in graph.constants]
+
+
+def _is_same(x, y):
+    return x.shape == y.shape and x.dtype == y.dtype and (x is y or (_core.shares_memory(x, y) and x.strides == y.strides))
+
+
+def _named_tensors(fun):
+    """(name, tensor) of what a module, a method of one, or a function with its variables holds."""
+    owner = getattr(fun, "__self__", fun)
+    if hasattr(owner, "named_parameters"):
+        yield from _of_variable("", owner)
+    code = getattr(fun, "__code__", None)
+    if code is not None:
+        for name, cell in zip(code.co_freevars, fun.__closure__ or ()):
+            yield from _of_variable(name, _content(cell))
+        for name in code.co_names:
+            if name in fun.__globals__:
+                yield from _of_variable(name, fun.__globals__[name])
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable without a value yet
+        return None
+
+
+def _of_variable(name, value):
+    start = f"{name}." if name else ""
+    if isinstance(value, _core.Tensor):
+        yield name, value
+    elif hasattr(value, "named_parameters") and hasattr(value, "named_buffers") and not isinstance(value, type):
+        yield from ((start + path, x) for path, x in (*value.named_parameters(), *value.named_buffers()))
+    elif isinstance(value, dict):
+        yield from ((f"{start}{key}", x) for key, x in value.items() if isinstance(key, str))
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{start}{i}", x) for i, x in enumerate(value))
 
 
 def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device: Device | str | None = None) -> Model:

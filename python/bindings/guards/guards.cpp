@@ -269,6 +269,9 @@ PyRef cache_counts(PyObject* cached_function) {
 
 bool still_holds(const Guard& guard) { return fit_guard(guard, nullptr) == 1; }
 
+// The repr of a tensor reads its values, which the guards of the trace would then compare at each call.
+std::string text_of_key(PyObject* key) { return is_tensor(key) ? "<tensor>" : spelled(key); }
+
 std::string place_of(const Guard& guard, PyObject* key) {
   switch (guard.kind) {
     case Guard::kEntries:
@@ -276,7 +279,7 @@ std::string place_of(const Guard& guard, PyObject* key) {
       [[fallthrough]];
     case Guard::kElements:
     case Guard::kSubscripts:
-      return guard.path + "[" + spelled(key) + "]";
+      return guard.path + "[" + text_of_key(key) + "]";
     case Guard::kAttributes:
     case Guard::kClass:
     case Guard::kGeneric:

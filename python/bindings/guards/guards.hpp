@@ -145,4 +145,7 @@ bool has_bytes(PyObject* object) noexcept;
 // "cfg.scale", "cfg['scale']", "global scale".
 std::string place_of(const Guard& guard, PyObject* key);
 
+// A key as it stands between brackets.
+std::string text_of_key(PyObject* key);
+
 }  // namespace backplane::python

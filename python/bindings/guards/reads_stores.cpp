@@ -135,7 +135,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
     forget_error();
     if (i >= 0 && i < PyList_GET_SIZE(container))
       return store(container, function_of("operator", "setitem"), packed(container, key, value),
-                   path_of(container) + "[" + spelled(key) + "]", PyRef::borrow(PyList_GET_ITEM(container, i)),
+                   path_of(container) + "[" + text_of_key(key) + "]", PyRef::borrow(PyList_GET_ITEM(container, i)),
                    storing);
   }
   place_before(container).is_changed = true;
@@ -143,7 +143,7 @@ void Reads::stores_entry(PyObject* container, PyObject* key, PyObject* value, co
   PyRef had = PyRef::steal(value && PyLong_Check(key) ? PyObject_GetItem(container, key) : nullptr);
   forget_error();
   store(container, function_of("operator", value ? "setitem" : "delitem"), packed(container, key, value),
-        path_of(container) + "[" + spelled(key) + "]", std::move(had), storing);
+        path_of(container) + "[" + text_of_key(key) + "]", std::move(had), storing);
 }
 
 void Reads::stores_variable(PyObject* globals, PyObject* name, PyObject* value, const Storing& storing) {

@@ -40,21 +40,30 @@ struct CompileOptions final : TransformOptions {
   mutable bool has_warned = false;
   mutable std::set<std::string> numbers;  // places where numbers changed from call to call
   mutable bool follows_numbers = true;    // false: one went where it cannot be followed
+  PyRef words;                            // the options as keyword arguments; null: none
+  mutable PyRef with_state;  // the function that takes all calls, since one had an optimiser as an argument
 
   std::unique_ptr<TransformOptions> clone() const override {
     auto made = std::make_unique<CompileOptions>();
     made->fullgraph = fullgraph;
     made->dynamic = dynamic;
     made->run = run;
+    made->words = PyRef::borrow(words.get());
     return made;
   }
   int traverse(visitproc visit, void* arg) const override {
     for (const auto& traced : kept)
       if (const int stop = traced->traverse(visit, arg)) return stop;
+    Py_VISIT(words.get());
+    Py_VISIT(with_state.get());
     return 0;
   }
   // They are destroyed once the list is empty: that may run code which calls the function.
-  void clear() override { std::exchange(kept, {}); }
+  void clear() override {
+    std::exchange(kept, {});
+    PyRef(std::move(words));
+    PyRef(std::move(with_state));
+  }
 };
 
 std::string name_of(PyObject* function) {
@@ -211,14 +220,38 @@ PyObject* run_untraced(const TransformCall& call, const CompileOptions& options)
   return call_itself(call);
 }
 
+bool has_optimizer(const TransformCall& call) {
+  const auto is_one = [](PyObject* argument) {
+    return has_attribute(argument, "init_state") && has_attribute(argument, "param_groups");
+  };
+  return std::any_of(call.args, call.args + call.n_args + call.n_keywords(), is_one);
+}
+
+// An optimiser knows its parameters by identity, so modules beside it have to stay the same objects too, as with
+// state=.
+bool make_with_state(const TransformCall& call, const CompileOptions& options) {
+  const PyRef home = imported_module("backplane._graphs._compiled_arguments");
+  const PyRef type = PyRef::steal(home ? PyObject_GetAttrString(home.get(), "StatefulArguments") : nullptr);
+  const PyRef args = PyRef::steal(type ? PyTuple_Pack(1, call.function) : nullptr);
+  if (args) options.with_state = PyRef::steal(PyObject_Call(type.get(), args.get(), options.words.get()));
+  return static_cast<bool>(options.with_state);
+}
+
+PyObject* call_with_state(const TransformCall& call, const CompileOptions& options) {
+  return PyObject_Vectorcall(options.with_state.get(), call.args, static_cast<size_t>(call.n_args), call.keywords);
+}
+
 PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) {
   const auto& options = static_cast<const CompileOptions&>(base);
   if (!check_donated(call, options.run.donated)) return nullptr;
   check_stack_left("compile");  // a compiled function may call itself, and no frame of Python lie between
   if (options.untraceable || every_call_taken()) return call_itself(call);
+  if (options.with_state) return call_with_state(call, options);
   CallInputs inputs(call);
   if (!inputs.read()) return nullptr;
   std::shared_ptr<TracedCall> traced = find_kept(options, inputs);
+  if (!traced && !PyErr_Occurred() && has_optimizer(call))
+    return make_with_state(call, options) ? call_with_state(call, options) : nullptr;
   bool has_run = false;  // the function, for this call
   const bool is_at_new_sizes = traced && traced->has_to_run_at(inputs);
   if (is_at_new_sizes || (!traced && !PyErr_Occurred())) {
@@ -336,6 +369,7 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   options->fullgraph = fullgraph != 0;
   options->run.takes_back = !options->fullgraph;
   options->run.guards_variables = true;
+  options->words = PyRef::borrow(kwargs);
   return make_transformed("compile", function, run_compiled, std::move(options));
 }
 

@@ -16,7 +16,7 @@ namespace py = pybind11;
 // Python: Graph.outputs: list[GraphValue]
 // Python: Graph.updates: list[GraphValue]
 // Python: Graph.constants: list[Tensor]
-// Python: Graph.save(self, path: str) -> None
+// Python: Graph.save(self, path: str, names: Sequence[str] = ()) -> None
 // Python: Graph.__len__(self) -> int
 // Python: Graph.__iter__(self) -> Iterator[GraphNode]
 // Python: Model.nodes: list[GraphNode]
@@ -24,7 +24,7 @@ namespace py = pybind11;
 // Python: Model.outputs: list[GraphValue]
 // Python: Model.updates: list[GraphValue]
 // Python: Model.constants: list[Tensor]
-// Python: Model.save(self, path: str) -> None
+// Python: Model.save(self, path: str, names: Sequence[str] = ()) -> None
 // Python: Model.__len__(self) -> int
 // Python: Model.__iter__(self) -> Iterator[GraphNode]
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backplane/graph.hpp"
+#include "backplane/graph_names.hpp"
 
 namespace backplane::python {
 
@@ -35,8 +36,13 @@ template <class Object, class Read>
 void bind_reading(pybind11::class_<Object>& type, Read read) {
   type.def("__str__", [read](const Object& o) { return read(o).text(); })
       .def(
-          "save", [read](const Object& o, const std::string& path) { save_graph(read(o), path); },
-          pybind11::arg("path"), "save($self, path)\n--\n\nWrites it to a safetensors file, which load reads.")
+          "save",
+          [read](const Object& o, const std::string& path, const std::vector<std::string>& names) {
+            names.empty() ? save_graph(read(o), path) : save_graph(name_constants(read(o), names), path);
+          },
+          pybind11::arg("path"), pybind11::arg("names") = std::vector<std::string>(),
+          "save($self, path, names=())\n--\n\nWrites it to a safetensors file, which load reads. names: of the "
+          "constants, in their order; \"\" for one that keeps its own.")
       .def("__len__", [read](const Object& o) { return read(o).size(); })
       .def("__iter__", [read](const Object& o) { return pybind11::iter(nodes_of(read(o))); })
       .def_property_readonly(

@@ -1,4 +1,7 @@
-"""Modules and optimisers as results of compiled functions: they stay the objects that they are."""
+"""Modules and optimisers as arguments and results of compiled functions: they stay the objects that they are."""
+
+import numpy as np
+import pytest
 
 import backplane as bp
 from backplane import nn
@@ -10,10 +13,33 @@ def _parts():
     return model, bp.optim.AdamW(model.parameters(), lr=0.1), bp.normal((8, 3))
 
 
-def _step(model, optimizer, x):
-    loss, gradients = bp.value_and_grad(lambda m: (m(x) ** 2).mean())(model)
+def _step(model, optimizer, x, *, scale=1.0):
+    loss, gradients = bp.value_and_grad(lambda m: (m(x) ** 2).mean() * scale)(model)
     optimizer.update(model, gradients)
     return loss
+
+
+def test_an_optimiser_is_an_argument():
+    model, optimizer, x = _parts()
+    eager = [_step(model, optimizer, x).item() for _ in range(4)]
+    model, optimizer, x = _parts()
+    step = bp.compile(_step)
+    traces = len(bp.compile_log())
+    assert np.allclose([step(model, optimizer, x).item() for _ in range(2)], eager[:2], rtol=1e-5)
+    lines = [line for line in bp.compile_log()[traces:] if "traced, " in line]
+    assert len(lines) == 1
+    optimizer.param_groups[0]["lr"] = 0.1  # the same number again: no other kind of call
+    assert np.allclose([step(model, optimizer=optimizer, x=x).item() for _ in range(2)], eager[2:], rtol=1e-5)
+    other, other_optimizer, _ = _parts()
+    assert np.allclose(step(other, other_optimizer, x).item(), eager[0], rtol=1e-5)
+    expected = 2 * (model(x) ** 2).mean().item()
+    assert np.allclose(step(model, optimizer, x, scale=2.0).item(), expected, rtol=1e-5)
+
+
+def test_positions_of_donated_arguments_are_refused_beside_an_optimiser():
+    model, optimizer, x = _parts()
+    with pytest.raises(bp.ArgumentValueError, match="donate"):
+        bp.compile(_step, donate=2)(model, optimizer, x)
 
 
 def test_objects_of_the_state_are_returned_themselves():
@@ -29,3 +55,24 @@ def test_objects_of_the_state_are_returned_themselves():
         losses.append(loss.item())
         assert found is model and rest["optimizer"][0] is optimizer
     assert losses[-1] < losses[0]
+
+
+def test_an_ensemble_trains_in_one_graph():
+    members = [nn.Linear(3, 2) for _ in range(3)]
+    stacked = bp.tree.map(lambda *leaves: bp.stack(leaves).detach().requires_grad_(), *members)
+    optimizer = bp.optim.SGD(stacked.parameters(), lr=0.01)
+    x = bp.normal((5, 3))
+
+    def loss(members):
+        return (bp.vmap(lambda member: member(x))(members) ** 2).sum()
+
+    def step():
+        value, gradients = bp.value_and_grad(loss)(stacked)
+        optimizer.update(stacked, gradients)
+        return value
+
+    compiled = bp.compile(step, state=[stacked, optimizer])
+    before = len(bp.compile_log())
+    losses = [compiled().item() for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert sum("traced, " in line for line in bp.compile_log()[before:]) == 1

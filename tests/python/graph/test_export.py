@@ -161,3 +161,21 @@ def test_a_function_that_gives_no_tensor_is_refused(give, tmp_path):
 def test_a_folder_that_is_not_there_is_the_reason(tmp_path):
     with pytest.raises(bp.ArgumentValueError, match="cannot be written: No such file or directory. Fix: make its folder first"):
         bp.export(lambda x: x + 1, [bp.ones(2)], tmp_path / "nowhere" / "model.safetensors")
+
+
+def test_weights_keep_their_names(tmp_path):
+    model = bp.nn.Sequential(bp.nn.Linear(3, 2), bp.nn.BatchNorm1d(2)).eval()
+    scale, tables = bp.full((2,), 2.0), {"shift": bp.asarray([5.0, 7.0])}
+    x = bp.normal((4, 3))
+    for fun, start in ((model, ""), (model.forward, ""), (lambda x: model(x) * scale + tables["shift"], "model.")):
+        path = tmp_path / "m.safetensors"
+        bp.export(fun, [x], path)
+        names = _tensor_names(path)
+        assert {f"{start}0.weight", f"{start}0.bias", f"{start}1.running_mean", f"{start}1.running_var"} <= names
+        assert not start or {"scale", "tables.shift"} <= names
+        np.testing.assert_allclose(bp.load(path)(x)[0].numpy(), fun(x).detach().numpy(), rtol=1e-5)
+
+
+def _tensor_names(path):
+    data = path.read_bytes()
+    return json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).keys() - {"__metadata__"}

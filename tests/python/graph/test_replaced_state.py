@@ -180,3 +180,45 @@ def test_an_object_that_holds_its_compiled_method_is_collected():
     del holder
     gc.collect()
     assert gone() is None
+
+
+def test_a_dict_of_the_state_gets_new_entries():
+    state, counts = {}, {}
+
+    def keep(x):
+        state["y"] = x + 3
+        return bp.abs(x)
+
+    def count(x):
+        y = counts.get("y", bp.asarray(0))
+        counts["y"] = x + y
+        return x + 2 * y
+
+    keep, count = bp.compile(keep, outputs=state), bp.compile(count, inputs=counts, outputs=counts)
+    for value in (-1, -2, 5):
+        assert keep(bp.asarray(value)).item() == abs(value) and state["y"].item() == value + 3
+    assert [count(bp.asarray(1)).item() for _ in range(4)] == [1, 3, 5, 7] and counts["y"].item() == 4
+
+
+def test_a_call_that_fails_adds_no_entry():
+    state = {}
+
+    def fail(x):
+        state["y"] = x
+        raise KeyError(x.shape)
+
+    with pytest.raises(KeyError):
+        bp.compile(fail, state=[state])(bp.ones(2))
+    assert state == {}
+
+
+def test_a_tensor_that_becomes_an_attribute_is_refused():
+    class Keeps(bp.nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+            return x
+
+    module = Keeps()
+    with pytest.raises(bp.ArgumentValueError, match="keeps a tensor"):
+        bp.compile(lambda x: module(x), state=[module])(bp.ones(2))
+    assert "last" not in vars(module)
