@@ -222,7 +222,8 @@ PyObject* run_untraced(const TransformCall& call, const CompileOptions& options)
 
 bool has_optimizer(const TransformCall& call) {
   const auto is_one = [](PyObject* argument) {
-    return has_attribute(argument, "init_state") && has_attribute(argument, "param_groups");
+    auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(argument));  // an object may answer to every name
+    return has_attribute(type, "init_state") && has_attribute(type, "add_param_group");
   };
   return std::any_of(call.args, call.args + call.n_args + call.n_keywords(), is_one);
 }
