@@ -165,7 +165,7 @@ def test_every_op_on_little_stack(stack):
     done = subprocess.run([sys.executable, str(LAWS / "little_stack.py"), str(stack)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"status {done.returncode} after {done.stdout[-300:]}\n{done.stderr[-4000:]}"
     refused = [line for line in done.stdout.splitlines() if ": refused" in line]
-    assert done.stdout.count(": ran") > (2 * len(refused) if stack == SMALL_STACK else 1000), done.stdout
+    assert done.stdout.count(": ran") > (1.5 * len(refused) if stack == SMALL_STACK else 1000), done.stdout
     assert stack == SMALL_STACK or not refused, refused
     assert all("stack are left" in line for line in refused), refused
 
