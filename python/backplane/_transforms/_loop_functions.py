@@ -82,7 +82,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         returned.append(returned_structure)
         return [_core.asarray(value) for value in values]
 
-    call, captured = _core.closed_function("closure_convert", flat, [_core.asarray(x) for x in examples])
+    call, captured = _closed(flat, examples)
 
     def converted(*args: Any) -> Any:
         count = len(args) - len(captured)
@@ -94,6 +94,10 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         return tree.unflatten(returned[0], call([*(_core.asarray(x) for x in leaves), *args[max(count, 0) :]]))
 
     return converted, captured
+
+
+def _closed(function, examples):
+    return _core.closed_function("closure_convert", function, [_core.asarray(x) for x in examples])
 
 
 def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Tensor], Any]]:
