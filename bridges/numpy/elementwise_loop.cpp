@@ -155,10 +155,9 @@ void ElementwiseCall::run(const LoopForm& form, char* const* data, int64_t n, co
   if (!in_order) return run_block(all);
   const bool folds = all.count == 3 && n >= kAxisFrom && form.dtypes[0] == form.dtypes[2] &&
                      all.steps[0] == all.steps[2] && !all.meet(1, 2) && all.steps[1] % all.items[1] == 0;
-  const bool one_dtype = form.dtypes[1] == form.dtypes[2];
+  const bool one_dtype = folds && form.dtypes[1] == form.dtypes[2];
   if (folds && reduction_ && all.steps[2] == 0 && all.data[0] == all.data[2]) return reduce(all);
-  if (folds && one_dtype && scan_ && all.steps[2] != 0 && all.data[0] + all.steps[0] == all.data[2])
-    return accumulate(all);
+  if (one_dtype && scan_ && all.steps[2] != 0 && all.data[0] + all.steps[0] == all.data[2]) return accumulate(all);
   run_in_order(all);
 }
 
