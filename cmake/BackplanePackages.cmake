@@ -1,4 +1,4 @@
-# CPack: Debian packages of the components of cmake/BackplaneInstall.cmake (./dev deb). One package per group of components:
+# CPack: Debian packages of the components of cmake/BackplaneInstall.cmake (./dev deb). There is one package per group of components.
 #
 #   libbackplane0       the library, the CPU backend, collectives        (runtime, plugins)
 #   libbackplane-dev    headers, CMake and pkg-config files, codegen     (sdk)

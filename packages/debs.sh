@@ -37,9 +37,10 @@ debian_root() {
     install_packages debootstrap
     mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null | awk '/^URIs:/ {print $2; exit}')
     mirror=${mirror:-$(awk '$1 == "deb" {print $2; exit}' /etc/apt/sources.list 2>/dev/null)}
+    [ -n "$mirror" ] || die "no package source: found no URI in /etc/apt/sources.list.d and no line of deb in /etc/apt/sources.list. Fix: state one there"
     rm -rf "$base.part"
     mkdir -p "$root/build/packages"
-    run debootstrap --variant=minbase --include=ca-certificates "$suite" "$base.part" "${mirror:-http://deb.debian.org/debian}" >"$base.log"
+    run debootstrap --variant=minbase --include=ca-certificates "$suite" "$base.part" "$mirror" >"$base.log"
     mv "$base.part" "$base"
   fi
   cp -a "$base/." "$1"

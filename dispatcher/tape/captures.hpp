@@ -1,6 +1,7 @@
 // What a run of a function used from outside: tensors with a history that it did not make, and the versions that it
-// saw. A gradient level, or the tape, notes them instead of recording while the function runs. What it computes of them
-// gets a mark as its history: a derivative that reaches a marked tensor is refused, as nothing of the run is kept.
+// saw. A gradient level, or the tape, notes them instead of recording while the function runs. The results that
+// it computes from them get a mark as their history. A derivative that reaches a mark is refused: nothing of the run is
+// kept.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-"""Transforms of images: each image of a batch gets random numbers of its own, and becomes one of the results that the options allow."""
+"""Transforms of images: each image of a batch gets its own random numbers. Its result is one of those that the options allow."""
 
 import numpy as np
 import pytest
