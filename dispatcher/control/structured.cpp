@@ -5,8 +5,6 @@
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "call/formulas/role_calls.hpp"
-#include "graph/graph_body.hpp"
-#include "graph/passes/moves_in_mode.hpp"
 #include "memory/devices/device.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/shape_rules.hpp"
@@ -82,7 +80,7 @@ class BodyOfCallable final : public ClosedFunction {
         forward_moves_(std::move(forward_moves)) {}
   Tensors call(Args args) override { return function_(args); }
   std::vector<uint64_t> moves() const override { return moves_; }
-  const std::vector<uint64_t>& forward_moves() const { return forward_moves_; }
+  std::vector<uint64_t> forward_moves() const override { return forward_moves_; }
   Tensors result_forms(Args args) const override {
     return traced_forms(const_cast<BodyOfCallable*>(this)->shared_from_this(), args);
   }
@@ -101,15 +99,9 @@ Body make_body(const std::string& name, std::function<Tensors(Args)> function, s
 }
 
 namespace {
-
-// As moves_of in forward mode, which goes through no_grad. Of a callable only where it was stated.
 std::vector<uint64_t> forward_moves_of(const Body& body) {
-  if (const auto* traced = dynamic_cast<const graph::GraphBody*>(body.get()))
-    return graph::moved_outputs_in(graph::MoveMode::kForward, *traced->graph());
-  const auto* callable = dynamic_cast<const BodyOfCallable*>(body.get());
-  return callable ? callable->forward_moves() : std::vector<uint64_t>{};
+  return static_cast<const ClosedFunction&>(*body).forward_moves();
 }
-
 }  // namespace
 
 uint64_t moved_results(const Body& body, const std::vector<bool>& moving) {

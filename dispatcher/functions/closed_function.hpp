@@ -14,6 +14,7 @@ class ClosedFunction : public GraphFunction {
   bool takes_empty_zeros() const noexcept override { return true; }
   // Per argument, the results that it moves, as GraphFunction::Forward has it. Empty: all may be moved.
   virtual std::vector<uint64_t> moves() const { return {}; }
+  virtual std::vector<uint64_t> forward_moves() const { return {}; }  // in forward mode, which goes through no_grad
   // Handles of the results' forms, without data, for arguments of these forms. Throws Error where the function does not
   // take these, or the functions that it is made of do not fit each other. Of graphs and of control flow alone.
   virtual std::vector<Tensor> result_forms(std::span<const Tensor> args) const;

@@ -20,6 +20,7 @@ class GraphBody final : public ClosedFunction {
   // Refuses to be differentiated where the rules of a function would be lost (Graph::own_rules).
   std::vector<Tensor> call(std::span<const Tensor> args) override;
   std::vector<uint64_t> moves() const override { return moved_outputs(*graph_); }
+  std::vector<uint64_t> forward_moves() const override { return moved_outputs(*graph_, MoveMode::kForward); }
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
   // Handles of the results' forms, without data. Throws where a size is no number.
   std::vector<Tensor> result_examples() const;

@@ -7,7 +7,6 @@
 #include "graph/interpret.hpp"
 #include "graph/passes/dead_code.hpp"
 #include "graph/passes/moved_outputs.hpp"
-#include "graph/passes/moves_in_mode.hpp"
 #include "graph/passes/optimize.hpp"
 #include "graph/passes/recompute.hpp"
 #include "graph/plans/draws.hpp"
@@ -192,7 +191,7 @@ std::shared_ptr<const DerivedGraphs::ForwardMode> DerivedGraphs::forward_mode(co
   return forward_mode_.get(moving, [&] {
     const std::vector<size_t> from = places_of(moving);
     const Tensors inputs = input_examples();
-    std::vector<bool> moved = graph::constant_outputs_in(graph::MoveMode::kForward, graph(), moving);
+    std::vector<bool> moved = graph::constant_outputs(graph(), moving, graph::MoveMode::kForward);
     moved.flip();
     const std::vector<size_t> tangents = inexact_of(results_, moved);
     auto made = std::make_shared<DerivedGraphs>(
