@@ -204,7 +204,7 @@ std::shared_ptr<const DerivedGraphs::ForwardMode> DerivedGraphs::forward_mode(co
                 return joined({both.values, picked(both.tangents, tangents)});
               }),
         executable_.options().memory_budget);
-    return std::make_shared<const ForwardMode>(std::move(made), tangents);
+    return std::make_shared<const ForwardMode>(ForwardMode{std::move(made), tangents});
   });
 }
 
