@@ -17,6 +17,7 @@ __all__ = []
 _LOADED = (_contextvars, _gc, _repr)
 _PROBE = _core.asarray(0.0)
 _FORWARD = {"jvp", "jacfwd", "vmap", "compile", "make_graph"}  # through these the graph goes, or it is part of theirs
+_TRACES = ("compile", "make_graph")  # their tensors may stand in the state until they end: they put them back
 _PLAIN = (str, int, float, complex, type(None))
 _OF_CALLS = ("_rates", "_own_rates", "_fixed", "_later")  # attributes of optimisers that are not state
 _ADVICE = (
@@ -135,8 +136,7 @@ class _StatefulFunction:
         return result
 
     def _check_plain(self):
-        if _has_values():
-            check_values(self.contents)
+        check_values(self.contents, () if _has_values() else _TRACES)
 
     def __call__(self, *args, **kwargs):
         if _core.unguarded(_is_followed, (args, kwargs)):
@@ -163,13 +163,17 @@ class _StatefulFunction:
             optimizer.init_state()
         if not _core.unguarded(self._enter, (args, kwargs)):
             raise RunsPlainly("compile: the function runs as it is")
-        result, (replaced, made, later, returns_parts) = self._run(lambda: self.compiled(*args, **kwargs))
-        self.replaced.leave(replaced)
+        result, (made, later, returns_parts) = self._run(lambda: self._computed(args, kwargs))
         for i, key, value in made:
             self.named[i][key] = value
         for i, given in later:
             self.named[i].step(*given)
         return tree.map(lambda x: self.named[x.index] if type(x) is _Part else x, result) if returns_parts else result
+
+    def _computed(self, args, kwargs):
+        result, (replaced, *rest) = self.compiled(*args, **kwargs)
+        self.replaced.leave(replaced)
+        return result, rest
 
     def _enter(self, arguments):
         """False: in the trace of another function, and where memory is shared, the function runs as it is."""

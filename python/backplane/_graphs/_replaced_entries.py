@@ -98,17 +98,17 @@ class ReplacedEntries:
         """A tensor with the values of the one that stands there now."""
         own = entry.own
         if own is None or id(own) in taken or _form(own) != _form(now):
-            return _like(ops.bp.copy(now.detach()), now)
-        if now is not entry.shown or entry.versions != (own.version, now.version):
+            own = _like(_outside_of_transforms(now), now)
+        elif now is not entry.shown or entry.versions != (own.version, now.version):
             _write(own, now.detach())
         return own
 
     def leave(self, replaced):
         """After a call; replaced: what `replaced` said, with values."""
+        plain = {id(new): self._without_transforms(self.entries[i], new) for i, new, _ in replaced}
+        new_of = {i: plain[id(new)] for i, new, _ in replaced}
         entered, self.entered = self.entered, []
-        new_of = {}
-        for i, new, before in replaced:
-            new_of[i] = new
+        for i, _, before in replaced:
             if before is not None:
                 _write(self.entries[i].shown, before)
         made = {}  # by the new tensor, as places may hold one
@@ -130,6 +130,15 @@ class ReplacedEntries:
                 entry.versions = None
             entry.content[entry.key] = new
             entry.put(new)
+
+    @staticmethod
+    def _without_transforms(entry, new):
+        """A transform around the call wraps all results. The graph could write the new value into own, so own has it without the transform."""
+        if not _core.transforms_of(new):
+            return new
+        if _form(new) != _form(entry.own):
+            refuse_transformed(new, entry.key)
+        return _outside_of_transforms(entry.own)
 
     def fail(self):
         """After a call that raised; its containers hold again what they held."""
@@ -232,14 +241,18 @@ def tensors_of(contents):
                     yield container, key, value
 
 
-def check_values(contents):
-    """After the function ran as it is: no entry holds a tensor of a transform, which would outlive it there."""
+def check_values(contents, allowed=()):
+    """After the function ran as it is: no entry holds a tensor of a transform, which would outlive it there. allowed: names of transforms."""
     for container, key, _ in list(tensors_of([(container, container) for container, _ in contents])):
-        if transforms := _core.transforms_of(container[key]):
-            raise _core.ArgumentValueError(
-                f"compile: the function puts a tensor of {transforms[0]} into the entry {key!r} of its state, which ends before the state does. "
-                "Fix: return the new value from the function that is transformed, and replace the entry outside"
-            )
+        if not set(_core.transforms_of(container[key])).issubset(allowed):
+            refuse_transformed(container[key], key)
+
+
+def refuse_transformed(tensor, key):
+    raise _core.ArgumentValueError(
+        f"compile: the function puts a tensor of {_core.transforms_of(tensor)[0]} into the entry {key!r} of its state, which ends before the state "
+        "does. Fix: return the new value from the function that is transformed (a body of scan carries it), and replace the entry outside"
+    )
 
 
 def _form(tensor):
@@ -249,6 +262,13 @@ def _form(tensor):
 def _like(new, old):
     """The new tensor; where the old one requires a gradient, one over its memory that does."""
     return new.detach().requires_grad_() if old.requires_grad and not new.requires_grad else new
+
+
+def _outside_of_transforms(tensor):
+    """A copy. The op `copy` would make a tensor of the transform around the call, which ends before the state does."""
+    made = _core.empty(tuple(tensor.shape), tensor.dtype, tensor.device)
+    _write(made, tensor.detach())
+    return made
 
 
 def _write(tensor, value):
