@@ -148,6 +148,13 @@ def test_the_directory_has_what_users_call():
     assert all(hasattr(bp, name) for name in names)
 
 
+@pytest.mark.parametrize(
+    "one", [bp.ones((1, 1)), bp.Generator(), bp.ops.bp.add, bp.nn.Linear(1, 1), bp.random.default_rng(0), bp.make_graph(bp.sin)(bp.ones(2))], ids=lambda one: type(one).__name__
+)
+def test_no_name_in_the_directory_of_an_object_raises(one):
+    assert len(dir(one)) > 20 and [name for name in dir(one) if not hasattr(one, name)] == []
+
+
 BUILT_IN = [name for name in dir(bp) if inspect.isbuiltin(getattr(bp, name))]
 
 

@@ -298,15 +298,14 @@ _ABSENT = {
 }
 
 
-def _dir(x: Tensor) -> list[str]:
-    """The attributes, without the names that say what to write instead."""
-    return sorted({*object.__dir__(x)} - set(_ABSENT["Tensor"].split()))
+def _dir_without(names: list[str]):
+    """__dir__ without the names that say what to write instead."""
+    return lambda x: sorted({*object.__dir__(x)}.difference(names))
 
 
 class TensorMembers:
     """Casts, fillings and words of NumPy and PyTorch that no function of the package says."""
 
-    __dir__ = _dir
     __divmod__ = _divmod
     __rdivmod__ = _reflected_divmod
     __round__ = _round
@@ -384,6 +383,8 @@ extend(_core.Tensor, TensorMembers)
 
 def refuse_names():
     """Called last: the registry's ops with these names are not methods."""
-    for kind, names in _ABSENT.items():
-        for name in names.split():
-            setattr(getattr(_core, kind), name, _absent(kind, name))
+    for kind, text in _ABSENT.items():
+        of_kind, names = getattr(_core, kind), text.split()
+        for name in names:
+            setattr(of_kind, name, _absent(kind, name))
+        of_kind.__dir__ = _dir_without(names)
