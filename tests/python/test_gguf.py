@@ -92,3 +92,14 @@ def test_damaged_files_are_refused(tmp_path):
             bp.load(damaged)
         except bp.ArgumentValueError:
             pass
+
+
+@pytest.mark.parametrize("damage", ["one name twice", "an alignment of 3", "an offset between blocks"])
+def test_files_that_the_format_forbids_are_refused(damage, tmp_path):
+    names = ("a", "a") if damage == "one name twice" else ("a", "b")
+    entries = [("general.alignment", 4, struct.pack("<I", 3))] if damage == "an alignment of 3" else []
+    path = _file(tmp_path / "a.gguf", [(name, (1,), 0, bytes(4)) for name in names], entries)
+    if damage == "an offset between blocks":
+        path.write_bytes(path.read_bytes().replace(struct.pack("<IQ", 0, 32), struct.pack("<IQ", 0, 4)))
+    with pytest.raises(bp.ArgumentValueError, match="a.gguf"):
+        bp.load(path)

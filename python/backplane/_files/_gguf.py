@@ -89,13 +89,17 @@ class GgufTensors(Mapping):
             if axes > _MOST_AXES:
                 raise header.damaged(f"a tensor of {axes} axes")
             shape = [header.number("Q") for _ in range(axes)][::-1]  # the file states the last axis first
+            if name in self.places:
+                raise header.damaged(f"the name {name!r} twice")
             self.places[name] = (shape, header.number("I"), header.number("Q"))
         alignment = self.metadata.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1:
+        if not isinstance(alignment, int) or alignment < 8 or alignment % 8:
             raise header.damaged(f"the alignment {alignment!r}")
         self.start = -(-header.at // alignment) * alignment
         for name, (shape, kind, offset) in self.places.items():
             size = self._size(name, shape, kind)
+            if offset % alignment:
+                raise header.damaged(f"the tensor {name!r} at byte {offset} of the data, which is not a multiple of {alignment}")
             if size is not None and self.start + offset + size > len(self.map):
                 raise header.damaged(f"the tensor {name!r}, which ends at byte {self.start + offset + size} of {len(self.map)}")
 

@@ -166,10 +166,11 @@ def _header(path, file, size):
         metadata = header.pop("__metadata__", None) or {}
         for name, entry in header.items():
             _check_entry(path, name, entry, size - 8 - length)
+        _check_ranges(path, [entry["data_offsets"] for entry in header.values()], size - 8 - length)
         pairs = json.loads(metadata.get(COMPLEX_KEY, "[]"))
         if any(header[name]["dtype"] not in ("F32", "F64") or header[name]["shape"][-1:] != [2] for name in pairs):
             raise _damaged(path, "a complex tensor that is not of pairs")
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, _core.BackplaneError):
             raise
         raise _damaged(path, f"a header that cannot be read ({error})") from None
@@ -186,3 +187,14 @@ def _check_entry(path, name, entry, room):
         bytes_of_shape *= n
     if not whole or not 0 <= begin <= end <= room or end - begin != bytes_of_shape:
         raise _damaged(path, f"{name} of shape {shape} at bytes {begin} to {end} of {room}")
+
+
+def _check_ranges(path, ranges, room):
+    """Every byte belongs to one tensor, as the format demands. A name that the header states twice leaves a hole, too."""
+    end = 0
+    for first, last in sorted(ranges):
+        if first != end:
+            raise _damaged(path, f"{'a hole' if first > end else 'tensors that share bytes'} at byte {min(first, end)} of {room}")
+        end = last
+    if end != room:
+        raise _damaged(path, f"{room - end} bytes behind the last tensor")

@@ -108,8 +108,7 @@ def _described(x, path, tensors):
         kind = "list" if isinstance(x, list) else "tuple"
         return {kind: [_described(value, (*path, i), tensors) for i, value in enumerate(x)]}
     raise _core.ArgumentTypeError(
-        f"save: {place or 'argument obj'}: found {type(x).__name__}, expected tensors, numbers, strings, None, dicts, lists, tuples, "
-        "or an object with a state_dict"
+        f"save: {place or 'argument obj'}: found {type(x).__name__}, expected tensors, numbers, strings, None, dicts, lists, tuples, or an object with a state_dict"
     )
 
 
@@ -260,26 +259,49 @@ def _contents(tensors, metadata):
 
 
 def _load_numpy(name, device):
+    return _numpy_arrays(name, lambda loaded: _from_numpy(loaded, device))
+
+
+def _numpy_arrays(name, read):
+    """What `read` makes of numpy.load's result. NumPy's errors do not name the file."""
     import numpy
 
-    return _core.asarray(numpy.load(os.fsdecode(name), allow_pickle=False), device=device)
+    path = os.fsdecode(name)
+    try:
+        return read(numpy.load(path, allow_pickle=False))
+    except (ValueError, EOFError, SyntaxError, OverflowError, RecursionError) as error:
+        if isinstance(error, _core.BackplaneError):
+            raise
+        raise _core.ArgumentValueError(f"load: {path}: NumPy cannot read it ({error}); expected arrays of numbers, as numpy.save writes them") from None
+
+
+def _from_numpy(array, device):
+    """The array's elements as a tensor, whatever their byte order in the file."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return _core.asarray(array, device=device)
 
 
 def _load_archive(name, device):
     import zipfile
+    import zlib
 
-    with zipfile.ZipFile(name) as archive:
-        names = archive.namelist()
-    if any(entry.endswith("data.pkl") for entry in names):
-        from ._torch_files import load_torch
+    def tensors(arrays):
+        with arrays:
+            return {entry: _from_numpy(arrays[entry], device) for entry in arrays.files}
 
-        return load_torch(name, device)
-    import numpy
+    try:
+        with zipfile.ZipFile(name) as archive:
+            names = archive.namelist()
+        if any(entry.endswith("data.pkl") for entry in names):
+            from ._torch_files import load_torch
 
-    if not names or not all(entry.endswith(".npy") for entry in names):
-        raise _core.ArgumentValueError(f"load: {name} is an archive of other files, expected one of numpy.savez or torch.save")
-    with numpy.load(name, allow_pickle=False) as arrays:
-        return {entry: _core.asarray(arrays[entry], device=device) for entry in arrays.files}
+            return load_torch(name, device)
+        if not names or not all(entry.endswith(".npy") for entry in names):
+            raise _core.ArgumentValueError(f"load: {name} is an archive of other files, expected one of numpy.savez or torch.save")
+        return _numpy_arrays(name, tensors)
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise _core.ArgumentValueError(f"load: {name}: the archive is damaged or was cut off ({error})") from None
 
 
 def _load_folder(folder, device, lazy):

@@ -13,6 +13,7 @@ from .._calls._ops import ops
 __all__ = []
 _LOADED = (_repr,)  # a module that is imported during a trace makes it one for that call alone
 
+
 class RunsAgain(BaseException):
     """Ends a trace whose function runs again. The trace's effects are taken back. It is not an Exception, since the function did not raise it."""
 
