@@ -201,7 +201,8 @@ class TransformCase:
         dtypes = derived_dtypes(self.sample) if self.derived else dtypes_of(self.sample)
         self.dtype = self.rng.choice(dtypes)
         self.steps = self.rng.sample(STEPS, self.rng.choice((0, 0, 1, 2)))
-        self.wrappers = self.rng.choices(sorted(WRAPPERS), k=self.rng.choice((1, 1, 1, 2)))
+        possible = sorted(WRAPPERS.keys() - (BATCHING if self.sample.entry.rules["batch"] == "none" else set()))
+        self.wrappers = self.rng.choices(possible, k=self.rng.choice((1, 1, 1, 2)))
         self.transform = self.rng.choice([name for name in TRANSFORMS if self._takes(name)])
         self.drawing = zlib.crc32(f"{seed}/{number}".encode()) % 1000
 
