@@ -1,6 +1,6 @@
 """Judges and shows what gpu.py found.
 
-    gpu_report.py gpu.json [--write]: prints it; --write: its tables into docs/reference/performance.md
+    gpu_report.py gpu.json [--write]: prints it; --write: its tables into bench/figures/ and docs/reference/performance.md
 """
 
 import json
@@ -90,7 +90,7 @@ def main():
     found = json.loads(pathlib.Path(sys.argv[1]).read_text())
     print(text(found))
     if "--write" in sys.argv:
-        import run
+        import figures
 
         if missing := {"device", "conformance", "ours", "peer"} - set(found):
             sys.exit(f"gpu_report: {sys.argv[1]} lacks {', '.join(sorted(missing))}. Fix: ./dev gpu without --steps")
@@ -101,7 +101,7 @@ def main():
         cut = f"; cut off by the clock: {', '.join(late)}" if late else ""
         measured = f"Measured on {found['device']['date']}: {found['device']['card']}; the peer is {found['peer']['device'].split(',')[0]}."
         tables = f"Conformance, cases: {modes}{cut}.\n\n{report.markdown_table(rows_of(found))}"
-        run.write_page([("CUDA", tables)], measured)
+        figures.keep(found["device"]["card"].split(",")[0], "CUDA", measured, tables)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ vulkan        the Vulkan backend beside a copy's bandwidth and the CPU backend; 
               tests/backends/vulkan
 collectives   all_reduce on two ranks over MPI, from C++ and from Python, beside MPI's own call in C; --quick takes fewer sizes and turns
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile, sources, cpu, half, vulkan and collectives: into docs/reference/performance.md; memory and growth: into
-              docs/reference/memory.md; instructions: into bench/instructions.json
+--write       overhead, transforms, compile, sources, cpu, half, vulkan and collectives: into bench/figures/, from which docs/reference/performance.md
+              is made; memory and growth: into docs/reference/memory.md; instructions: into bench/instructions.json
 """
 
 import argparse
@@ -23,11 +23,11 @@ import datetime
 import json
 import pathlib
 import platform
-import re
 import sys
 
 import compile_report
 import cpu_report
+import figures
 import half_report
 import measure
 import memory_report
@@ -35,7 +35,6 @@ import report
 import vulkan_report
 
 KEPT = measure.ROOT / "bench/instructions.json"
-PAGE = measure.ROOT / "docs/reference/performance.md"
 MEMORY_PAGE = measure.ROOT / "docs/reference/memory.md"
 TOLERANCE = 0.03
 GRAPH_SIZES = [10_000, 100_000, 1_000_000]
@@ -58,33 +57,10 @@ def machine():
             f"NumPy {numpy.__version__}, PyTorch {torch.__version__}")
 
 
-def write_page(sections, measured=None):
-    """Renews these sections of the page, and keeps its others. `measured`: where and when, if not here and now; else a section is of this
-    processor, beside those of others.
-    """
-    kept = dict(part.split("\n", 1) for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]) if PAGE.exists() else {}
-    if measured is None:
-        sections = [(f"{title}: {processor()}", text) for title, text in sections]
-        measured = f"Measured on {datetime.date.today().isoformat()}: {machine()}."
+def write_page(sections):
+    """Keeps the sections' figures of this processor, and renews the page."""
     for title, text in sections:
-        kept = with_section(kept, title, f"\n{measured}\n\n{text}\n")
-    head = """# Performance
-
-What `./dev bench` measured, a section for each processor. Each figure is the best of repeated runs, on one thread unless it says more, ours
-and the peer's in turns in one run; absolute times drift from machine to machine, ratios less. `./dev bench NAME --write` renews its section.
-"""
-    PAGE.write_text(head + "".join(f"\n## {title}\n{text.rstrip()}\n" for title, text in kept.items()), encoding="utf-8")
-
-
-def with_section(kept, title, text):
-    """In the place of the one of this title; a new one behind the last of its kind, of other processors."""
-    if title in kept:
-        return {**kept, title: text}
-    kind = title.split(":")[0]
-    alike = [i for i, other in enumerate(kept) if other.split(":")[0] == kind]
-    place = alike[-1] + 1 if alike else len(kept)
-    rows = list(kept.items())
-    return dict([*rows[:place], (title, text), *rows[place:]])
+        figures.keep(processor(), title, f"Measured on {datetime.date.today().isoformat()}: {machine()}.", text)
 
 
 def overhead(bench):
@@ -138,7 +114,7 @@ def cpu(bench, options):
     if worst := cpu_report.worst_cells(cells):
         print(report.text_table(worst) + "\n")
     if options.write:
-        plot = PAGE.with_name("performance-cpu-" + "-".join(re.findall("[a-z0-9]+", processor().lower())) + ".svg")
+        plot = figures.PAGE.with_name(f"performance-cpu-{figures.slug(processor())}.svg")
         cpu_report.plot(cells, plot)
         picture = f"![Our time over the best peer's]({plot.name})"
         write_page([("Kernels on the CPU", "\n\n".join([report.markdown_table(rows), CPU_TEXT, picture, cpu_report.markdown(cells)]))])

@@ -11,11 +11,14 @@ import shutil
 import subprocess
 import sys
 
-import functions
-import headers
-import plots
-
 DOCS = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(DOCS.parent / "bench"))
+
+import figures  # noqa: E402
+import functions  # noqa: E402
+import headers  # noqa: E402
+import plots  # noqa: E402
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 GENERATED = ("ops", "functions", "headers")  # folders of docs/ that exist only in a build
@@ -59,6 +62,18 @@ def write_coverage(build, page):
     return kernels
 
 
+def write_performance(folder):
+    """A page with the whole tables and plots of each processor, to which the summary's links lead."""
+    page = folder / "performance.md"
+    text = page.read_text(encoding="utf-8")
+    for processor, sections in figures.read().items():
+        name = f"performance-{figures.slug(processor)}"
+        (folder / f"{name}.md").write_text(figures.details(processor, sections), encoding="utf-8")
+        plots.write_plots(folder / f"{name}.md", folder, name)
+        text = text.replace(f"](../../bench/figures/{figures.slug(processor)}.json)", f"]({name}.md)")
+    page.write_text(text, encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -74,7 +89,7 @@ def main():
     kernels = write_coverage(options.build, options.out / "ops/coverage.md")
     failures = functions.write_pages(options.build, options.out, kernels)
     headers.write_pages(options.out, functions.escaped)
-    plots.write_plots(options.out / "reference/performance.md", options.out / "reference")
+    write_performance(options.out / "reference")
     print("\n".join(failures), end="\n" if failures else "")
 
     root, pages, broken = DOCS.parent, 0, len(failures)

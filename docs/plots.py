@@ -1,4 +1,4 @@
-"""The plots of the performance page, made from its tables when the site is built: a picture never says something else than the table.
+"""The plots of the performance pages, made from its tables when the site is built: a picture never says something else than the table.
 
 Each section whose rows have a peer and a ratio gets one chart: a bar per row, the length is our time over the peer's, on a logarithmic scale.
 Bars left of the line at 1 are faster than the peer. Sections with more rows show the distribution of their ratios instead.
@@ -87,13 +87,13 @@ def distribution(title, rows):
     return frame(title, "how many rows have which time over the peer's", y, ticks(at, marks, y - 8) + body)
 
 
-def write_plots(page, folder):
+def write_plots(page, folder, prefix="plot"):
     """The page with a picture at the head of each section; the pictures go to `folder`. Returns how many there are."""
     text = page.read_text(encoding="utf-8")
     count = 0
     for title, rows in sections(text):
         count += 1
-        name = f"plot-{count}.svg"
+        name = f"{prefix}-{count}.svg"
         picture = bars(title, rows) if len(rows) <= MOST_BARS else distribution(title, rows)
         (folder / name).write_text(picture, encoding="utf-8")
         caption = f"Our time over the peer's, on a logarithmic scale; left of 1, Backplane is faster. {len(rows)} rows of the table below."
