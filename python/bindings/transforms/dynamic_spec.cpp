@@ -1,11 +1,26 @@
 #include "bindings/transforms/dynamic_spec.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "bindings/interpreter/errors.hpp"
 
 namespace backplane::python {
 namespace {
+
+// By size, a name and the axes that have it. Functions behave in their own way at 0 and 1, which are broadcast or empty.
+void find_all(const CallInputs& inputs, std::vector<DynamicSize>* sizes) {
+  std::map<int64_t, size_t> place_of;
+  for (size_t k = 0; k < inputs.tensors.size(); ++k) {
+    const auto& shape = inputs.tensors[k].shape();
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] < 2) continue;
+      const auto [known, is_new] = place_of.emplace(shape[axis], sizes->size());
+      if (is_new) sizes->push_back(DynamicSize{"s" + std::to_string(sizes->size()), {}});
+      (*sizes)[known->second].places.emplace_back(k, static_cast<uint32_t>(axis));
+    }
+  }
+}
 
 // A str's text. False: a Python error.
 bool read_text(PyObject* object, std::string* text) {
@@ -47,7 +62,8 @@ bool DynamicSpec::read_axes(PyObject* axes, Entry entry) {
 
 bool DynamicSpec::read(const char* transform, PyObject* object) {
   transform_ = transform;
-  if (object == Py_None) return true;
+  is_all_ = object == Py_True;
+  if (object == Py_None || PyBool_Check(object)) return true;
   if (PyDict_Check(object)) {
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
@@ -62,7 +78,7 @@ bool DynamicSpec::read(const char* transform, PyObject* object) {
     return true;
   }
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
-    raise(BP_ERROR_TYPE, "%s: argument dynamic: found %R, expected a dict, as {\"x\": {0: \"batch\"}}, or a sequence",
+    raise(BP_ERROR_TYPE, "%s: argument dynamic: found %R, expected True, a dict, as {\"x\": {0: \"batch\"}}, or a sequence",
           transform, object);
     return false;
   }
@@ -112,6 +128,7 @@ bool DynamicSpec::add(const Entry& entry, const CallInputs& inputs, size_t tenso
 }
 
 bool DynamicSpec::find(const CallInputs& inputs, std::vector<DynamicSize>* sizes) const {
+  if (is_all_) find_all(inputs, sizes);
   for (const Entry& entry : entries_) {
     bool found = false;
     for (size_t k = 0; k < inputs.tensors.size(); ++k) {

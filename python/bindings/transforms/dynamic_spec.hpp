@@ -1,7 +1,8 @@
 // The argument `dynamic` of make_graph and compile: which axes of which arguments have a size with a name.
 //
 // {"x": {0: "batch"}}: by the names that the graph's inputs have, "params['w']"; a container's name means each tensor
-// in it. Or a sequence with an entry, or None, per positional argument. All functions need the interpreter lock.
+// in it. Or a sequence with an entry, or None, per positional argument. Or True: every size from 2 on, where equal sizes
+// of the traced call are one. All functions need the interpreter lock.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ class DynamicSpec {
  public:
   // None: no axis. False: a Python error, which names `transform`.
   bool read(const char* transform, PyObject* object);
-  bool is_empty() const { return entries_.empty(); }
+  bool is_empty() const { return entries_.empty() && !is_all_; }
   // The names with their places in this call. False: a Python error.
   bool find(const CallInputs& inputs, std::vector<DynamicSize>* sizes) const;
 
@@ -31,6 +32,7 @@ class DynamicSpec {
 
   const char* transform_ = "";
   std::vector<Entry> entries_;
+  bool is_all_ = false;
 };
 
 }  // namespace backplane::python

@@ -101,7 +101,8 @@ fun: takes and returns tensors and containers of tensors. Tensors and other libr
 
 dynamic: sizes that may differ from call to call, by name: {"x": {0: "batch"}} for axis 0 of the argument x. If x is a container,
     this applies to each tensor in it ("x['w']" is one of these). Or a sequence with a dict or None per positional argument. Axes
-    with the same name have the same size. fun then runs about ten times, at other sizes; the graph states the constraints it found.
+    with the same name have the same size. True: every size from 2 on; axes that have equal sizes now have one name. fun then runs
+    about ten times, at other sizes; the graph states the constraints it found.
 
 The trace records every op, including ops of gradients and batches, and runs nothing. Tensors from outside become constants of the
 graph; a replay sees in-place changes of them. If fun changes its arguments or tensors from outside in place, a replay changes them
