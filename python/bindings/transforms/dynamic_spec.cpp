@@ -8,7 +8,8 @@
 namespace backplane::python {
 namespace {
 
-// By size, a name and the axes that have it. Functions behave in their own way at 0 and 1, which are broadcast or empty.
+// By size, a name and the axes that have it. Functions behave in their own way at 0 and 1, which are broadcast or
+// empty.
 void find_all(const CallInputs& inputs, std::vector<DynamicSize>* sizes) {
   std::map<int64_t, size_t> place_of;
   for (size_t k = 0; k < inputs.tensors.size(); ++k) {
@@ -78,8 +79,9 @@ bool DynamicSpec::read(const char* transform, PyObject* object) {
     return true;
   }
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
-    raise(BP_ERROR_TYPE, "%s: argument dynamic: found %R, expected True, a dict, as {\"x\": {0: \"batch\"}}, or a sequence",
-          transform, object);
+    raise(BP_ERROR_TYPE,
+          "%s: argument dynamic: found %R, expected a dict, as {\"x\": {0: \"batch\"}}, a sequence, or True", transform,
+          object);
     return false;
   }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {

@@ -1,8 +1,8 @@
 // The argument `dynamic` of make_graph and compile: which axes of which arguments have a size with a name.
 //
 // {"x": {0: "batch"}}: by the names that the graph's inputs have, "params['w']"; a container's name means each tensor
-// in it. Or a sequence with an entry, or None, per positional argument. Or True: every size from 2 on, where equal sizes
-// of the traced call are one. All functions need the interpreter lock.
+// in it. Or a sequence with an entry, or None, per positional argument. Or True: every size from 2 on, where axes that
+// have equal sizes in the traced call share a name. All functions need the interpreter lock.
 #pragma once
 
 #include <string>
