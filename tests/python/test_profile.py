@@ -55,6 +55,27 @@ def test_a_trace_is_no_run():
     assert not any(event["name"] in ("bp::sin", "bp::add") for event in p.events)
 
 
+CALLS = {
+    "scan": lambda x: bp.scan(lambda c, row: (c + row, c), bp.zeros(3), x)[0],
+    "while_loop": lambda x: bp.while_loop(lambda y: y.sum() < 50, lambda y: y * 2, x),
+    "cond": lambda x: bp.cond(x.sum() > 0, bp.sin, bp.cos, x),
+    "map": lambda x: bp.map(bp.sin, x),
+    "derivative": lambda x: bp.grad(lambda y: bp.scan(lambda c, row: (c * row, c), bp.ones(3), y)[0].sum())(x),
+    "pure_callback": lambda x: bp.pure_callback(lambda y: y + 1, x, x),
+    "print": lambda x: bp.debug.print("{}", x) or x * 2,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_steps_that_are_calls(call, capsys):
+    compiled, x = bp.compile(lambda x: CALLS[call](x + 1) * 2), bp.rand(4, 3)
+    expected = compiled(x)
+    with bp.profile() as p:
+        found = compiled(x)
+    assert bp.array_equal(found, expected)
+    assert p.events
+
+
 def test_memory_and_traces_for_perfetto(tmp_path):
     with bp.profile() as p:
         kept = [bp.rand(64, 64) for _ in range(3)]

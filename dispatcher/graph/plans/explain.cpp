@@ -104,9 +104,12 @@ StepFacts facts_of_region(const PlanData& plan, const Region& region, const std:
   return facts;
 }
 
-StepFacts facts_of_kernel(const PlanData& plan, const Step& step, const std::vector<NodeCost>& cost) {
+// Of a kernel, or of a call, which has no frame: what it runs is noted by itself.
+StepFacts facts_of_node(const PlanData& plan, const Step& step, const std::vector<NodeCost>& cost) {
   const Node& node = plan.graph->node(step.node);
-  StepFacts facts{step.frame.op->name, "kernel", lines_of(*plan.graph, {&step.node, 1})};
+  const bool is_call = step.kind == Step::Kind::kCall;
+  const std::string_view name = is_call ? node.op->record->name : step.frame.op->name;
+  StepFacts facts{std::string(name), is_call ? "call" : "kernel", lines_of(*plan.graph, {&step.node, 1})};
   if (facts.name != node.op->record->name) return facts;  // a cast or copy for the node
   facts.bytes = static_cast<int64_t>(cost[step.node].bytes);
   facts.flops = cost[step.node].flops ? static_cast<int64_t>(*cost[step.node].flops) : -1;
@@ -120,7 +123,7 @@ std::vector<StepFacts> facts_of_steps(const PlanData& plan) {
   std::vector<StepFacts> facts;
   for (const Step& step : plan.steps)
     facts.push_back(step.kind == Step::Kind::kRegion ? facts_of_region(plan, *step.region, cost)
-                                                     : facts_of_kernel(plan, step, cost));
+                                                     : facts_of_node(plan, step, cost));
   return facts;
 }
 
