@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["callback", "detect_anomaly", "print"]
+__dir__ = __all__.copy
 
 
 def print(fmt: str, *args: Any, **kwargs: Any) -> None:

@@ -41,6 +41,7 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+__dir__ = __all__.copy
 
 # The direction that the division by n goes with, seen from the other one.
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -63,6 +63,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+__dir__ = __all__.copy
 
 LinAlgError = _core.DataError  # what a kernel says of a matrix that it cannot factorise; it is a ValueError
 

@@ -13,6 +13,7 @@ from ._calls._ops import refuse_names as _refuse_names
 from .compat import _numpy_random
 
 __all__ = ["Generator", "default_rng"]
+__dir__ = __all__.copy
 
 
 class Generator(_numpy_random.Generator):

@@ -13,6 +13,7 @@ from ._calls._ops import NAMESPACE, ops, refuse_names
 from ._api._searching_functions import nonzero
 
 __all__ = ["CSR", "coo", "csr"]
+__dir__ = __all__.copy
 
 op = getattr(ops, NAMESPACE)
 

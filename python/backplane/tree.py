@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Structure", "flatten", "flatten_with_path", "leaves", "map", "map_with_path", "reduce", "register", "structure", "unflatten",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 Structure = _core.Structure
 

@@ -148,6 +148,16 @@ def test_the_directory_has_what_users_call():
     assert all(hasattr(bp, name) for name in names)
 
 
+MODULES = [bp.data, bp.data.transforms, bp.debug, bp.distributed, bp.distributions, bp.fft, bp.linalg, bp.nn.init, bp.nn.utils, bp.nn.utils.parametrizations,
+           bp.nn.utils.parametrize, bp.nn.utils.rnn, bp.optim, bp.optim.lr_scheduler, bp.random, bp.sparse, bp.tree]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_the_directory_of_a_module_is_what_it_offers(module):
+    public = [name for name in dir(module) if not name.startswith("_")]
+    assert public == sorted(module.__all__) and all(hasattr(module, name) for name in public)
+
+
 @pytest.mark.parametrize(
     "one", [bp.ones((1, 1)), bp.Generator(), bp.ops.bp.add, bp.nn.Linear(1, 1), bp.random.default_rng(0), bp.make_graph(bp.sin)(bp.ones(2))], ids=lambda one: type(one).__name__
 )

@@ -22,6 +22,7 @@ __all__ = [
     "CenterCrop", "ColorJitter", "Compose", "Normalize", "RandomAffine", "RandomCrop", "RandomErasing", "RandomHorizontalFlip",
     "RandomVerticalFlip", "Resize", "ToFloat",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def _pair(name: str, size: Any) -> tuple[int, int]:

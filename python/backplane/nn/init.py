@@ -14,6 +14,7 @@ __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "sparse_",
     "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _GAINS = {"linear": 1.0, "identity": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
 

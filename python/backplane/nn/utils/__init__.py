@@ -19,6 +19,7 @@ __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "parametrizations",
     "parametrize", "remove_weight_norm", "rnn", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def _several(parameters):

@@ -13,6 +13,7 @@ from ..modules._weight_norm import norm
 from .parametrize import register_parametrization
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+__dir__ = __all__.copy
 
 _TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 

@@ -21,6 +21,7 @@ from .._parameter import Parameter, is_frozen
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations", "type_before_parametrizations",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _classes: dict[Any, type] = {}  # (class, names) -> the class with properties of these names
 _local = threading.local()  # of each thread: `kept`, {(module, name): tensor} in a block of cached(); `calls`, {module: {name: tensor}}

@@ -10,6 +10,7 @@ import backplane as bp
 from backplane import Tensor
 
 __all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence"]
+__dir__ = __all__.copy
 
 PackedSequence = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"], defaults=[None, None])
 PackedSequence.__doc__ = """Sequences, longest first, step by step: data (elements, *), batch_sizes (steps), int64, how many sequences have each step."""
