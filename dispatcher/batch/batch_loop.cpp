@@ -61,7 +61,7 @@ void run_loop(BatchedCall& c) {
            " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
            "formula in its entry, or allow loops");
   // Who defined an op in this process asked for the loop.
-  if (!c.record.def.tags || std::string_view(c.record.def.tags) != "python")
+  if (!c.record.def.tags || !std::string_view(c.record.def.tags).starts_with("python"))
     warn_once(c.call.op.batch_loop_reported, [&] {
       return std::string(c.record.name) + ": " + c.level.transform +
              " runs it once per row of the batch; a batch formula in its entry would be faster";

@@ -121,3 +121,10 @@ def test_powers_in_float64_are_where_the_tensor_is(sim):
         found = bp.float_power(x, power)
         assert found.device == "sim" and found.dtype is bp.float64
         np.testing.assert_array_equal(found.numpy(), np.float_power([1.0, 4.0], 0.1))
+
+
+def test_rows_of_the_device_are_printed(sim, capsys):
+    x = bp.asarray([1.0, 2.0], device=sim)
+    for function in (bp.vmap(lambda row: bp.debug.print("{}", row) or row * 2), bp.compile(bp.vmap(lambda row: bp.debug.print("{}", row) or row * 2))):
+        assert function(x).tolist() == [2.0, 4.0]
+        assert capsys.readouterr().out == "1.0\n2.0\n"

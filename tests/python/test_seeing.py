@@ -70,6 +70,11 @@ def test_print_prints_when_the_program_runs(capsys):
         bp.debug.print(x)
 
 
+def test_rows_are_printed_without_a_warning(capfd):
+    bp.vmap(lambda x: bp.debug.print("{} {} {} {} {}", x, x, x, x, x))(bp.asarray([1.0, 2.0]))
+    assert capfd.readouterr() == ("1.0 1.0 1.0 1.0 1.0\n2.0 2.0 2.0 2.0 2.0\n", "")
+
+
 def test_callbacks_with_an_effect():
     seen = []
     step = bp.compile(lambda x: (bp.debug.callback(lambda x, k: seen.append((float(x), k)), x, 3), x * 2)[1])

@@ -124,7 +124,7 @@ def _kernel(callback, tensors):
     function, results = _registered[callback]
     found = function(tensors)
     if results is None:
-        return _core.asarray(True)
+        return _core.asarray(True, device=tensors[0].device if tensors else None)
     return found[0] if len(found) == 1 else tuple(found)
 
 
