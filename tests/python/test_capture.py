@@ -245,11 +245,11 @@ def test_a_profile_is_one_and_ends_once():
     with bp.profile() as p:
         with pytest.raises(ValueError, match="runs on this thread"), bp.profile():
             pass
-        with pytest.raises(ValueError, match="has not ended"):
+        with pytest.raises(ValueError, match="is still running"):
             p.events
         with pytest.raises(ZeroDivisionError), p.range("fails"):
             1 / 0
-    with pytest.raises(ValueError, match="does not run"):
+    with pytest.raises(ValueError, match="is not running"):
         p.range("late")
     with pytest.raises(ValueError, match="sort_by"):
         p.totals("name")

@@ -48,7 +48,7 @@ def test_trees_with_paths():
 
 
 def test_scan_over_a_tensor_without_axes_says_so():
-    with pytest.raises(bp.ShapeError, match="scan: goes along axis 0 of xs: found a tensor without axes"):
+    with pytest.raises(bp.ShapeError, match="scan: argument xs: found a tensor without axes"):
         bp.scan(lambda k, x: (k, x), bp.asarray(0.0), bp.asarray(1.0))
 
 

@@ -140,7 +140,7 @@ def test_transforms_take_no_norm(function):
     (lambda x: bp.pad(x, 1, mode="mean", stat_length=0), "pad: argument stat_length: found 0 with mode 'mean', expected at least 1"),
     (lambda x: bp.pad(x, 1, constant_values=(1, 2, 3)), "pad: argument constant_values: found .1, 2, 3., expected a number, a pair .* 2 axes"),
     (lambda x: bp.uniform(5.0, 1.0, (3,)), "uniform: found 5, expected low, no more than high and within the dtype"),
-    (lambda x: bp.randint(10), r"randint: found no size, expected it as size=: randint\(10, size="),
+    (lambda x: bp.randint(10), r"randint: missing argument size, as in randint\(10, size="),
     (lambda x: bp.broadcast_shapes(3, None), "broadcast_shapes: argument shapes: found None, expected an int"),
     (lambda x: bp.cumulative_sum(x), "cumulative_sum: argument axis: found None for a tensor of 2 axes, expected one of them"),
     (lambda x: bp.repeat(x, [2], 5), "repeat: argument axis: found 5, expected an axis of 2 dimensions"),

@@ -100,8 +100,8 @@ def from_numpy(x: Any) -> Tensor:
         return asarray(x, copy=False)
     except _core.ArgumentValueError:
         raise _core.ArgumentValueError(
-            "from_numpy: found memory that no tensor takes as it is: strides that are negative or no whole elements, an address that is "
-            "not aligned, or bools other than the bytes 0 and 1; use backplane.asarray, which copies"
+            "from_numpy: a tensor cannot share this memory: its strides are negative or not whole elements, its address is "
+            "not aligned, or its bools are not the bytes 0 and 1. Fix: use backplane.asarray, which copies"
         ) from None
 
 

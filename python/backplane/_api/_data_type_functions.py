@@ -211,7 +211,7 @@ class DTypeMembers:
         try:
             from ml_dtypes import bfloat16
         except ImportError:
-            raise AttributeError("backplane.bfloat16: NumPy has a dtype for it from ml_dtypes alone, which is not installed", name="dtype", obj=x) from None
+            raise AttributeError("backplane.bfloat16: NumPy has this dtype only from the package ml_dtypes, which is not installed. Fix: pip install ml_dtypes", name="dtype", obj=x) from None
         return numpy.dtype(bfloat16)
 
 

@@ -173,7 +173,7 @@ def _check_count(function, argument, count, x, axis):
     if count <= max(size if x.size > 0 and x.strides[axis] != 0 else 0, _MOST_EMPTY):
         return
     what = "its size or " if count > size else ""
-    why = "" if count > size else ", since it has not so many elements in memory; index it instead"
+    why = "" if count > size else ", because it does not have so many elements in memory; index it instead"
     raise _core.ArgumentValueError(
         f"{function}: argument {argument}: found {count} pieces of an axis of size {size}, expected at most {what}{_MOST_EMPTY}{why}"
     )

@@ -25,7 +25,7 @@ def _nan_position(function, x, axis, keepdims, locate, extreme):
         return locate(x, axis, keepdims=keepdims)
     # Skipped inside a transform, where the value cannot be read.
     if _core.has_values(x) and bool(op.any(op.all(op.isnan(x), axis))):
-        raise _core.ArgumentValueError(f"{function}: argument x: found NaN alone along axis {axis}, expected a number")
+        raise _core.ArgumentValueError(f"{function}: argument x: found only NaN along axis {axis}, expected a number")
     # A comparison with NaN is false, so that an infinity is not taken for what would stand in NaN's place.
     hit = op.equal(x, extreme(x, axis, keepdims=True))
     return op.argmax(op.cast(hit, _core.int8), axis, keepdims=keepdims)

@@ -40,5 +40,5 @@ def _refuse_sizes(function, weight):
     if isinstance(weight, (list, tuple)) and weight and all(isinstance(size, int) for size in weight):
         raise _core.ArgumentTypeError(
             f"{function}: argument weight: found {weight!r}, expected a Tensor. Fix: sizes of the last axes, PyTorch's normalized_shape, go to "
-            f"backplane.nn.functional.{function}(x, {weight!r}); here axis={list(range(-len(weight), 0))} says them"
+            f"backplane.nn.functional.{function}(x, {weight!r}); here, pass axis={list(range(-len(weight), 0))}"
         )

@@ -1,4 +1,4 @@
-"""The modes of pad that compute what they put around a tensor: statistics, ramps, odd reflections, and functions of the caller's."""
+"""The modes of pad that compute the padding from the tensor: statistics, ramps, odd reflections, and functions of the caller."""
 
 from .. import _core
 from ._data_type_functions import isdtype

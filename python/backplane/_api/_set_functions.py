@@ -47,7 +47,7 @@ def unique(
     how often each occurs.
     """
     if equal_nan:
-        raise _core.ArgumentValueError("unique: argument equal_nan: found True, but each NaN is one of its own. Fix: leave NaN out, unique(x[~isnan(x)])")
+        raise _core.ArgumentValueError("unique: argument equal_nan: found True, expected False: each NaN counts as a different value. Fix: leave NaN out, unique(x[~isnan(x)])")
     axis = axis if dim is None else dim
     if axis is not None:
         values, *others = _unique_parts(x, normalized_axis("unique", axis, x.ndim))

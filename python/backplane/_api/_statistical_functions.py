@@ -171,8 +171,8 @@ def _greatest(function, x):
         raise _core.ArgumentTypeError(f"{function}: argument x: found {x.dtype.name} of {x.ndim} dimensions, expected a vector of integers")
     if not _core.has_values(x):
         raise _core.ArgumentValueError(
-            f"{function}: found a transform, inside which the length of the result is not known. "
-            "Fix: segment_sum(ones_like(x), x, n), of n counts, or nn.functional.one_hot(x, n).sum(0)"
+            f"{function}: the length of the result is not known inside a transform. "
+            "Fix: segment_sum(ones_like(x), x, n), which gives n counts, or nn.functional.one_hot(x, n).sum(0)"
         )
     if x.size and int(op.min(x)) < 0:
         raise _core.ArgumentValueError(f"{function}: argument x: found a negative number, expected positions")
@@ -225,12 +225,12 @@ def _edges(x, bins, limits, dtype):
     if not hasattr(bins, "__index__") or getattr(bins, "ndim", 0):  # an array has __index__, whatever its shape
         edges = bins if isinstance(bins, _core.Tensor) else _core.asarray(bins, dtype=dtype, device=x.device)
         if edges.ndim != 1 or (edges.size > 1 and not known(op.all(op.greater_equal(op.diff(edges), 0)), True)):
-            raise _core.ArgumentValueError("histogram: argument bins: found no rising vector, expected edges in order")
+            raise _core.ArgumentValueError("histogram: argument bins: found edges that do not rise, expected a vector of rising edges")
         return edges
     if bins < 1:
         raise _core.ArgumentValueError(f"histogram: argument bins: found {bins}, expected at least 1")
     if limits is None and x.size and not _core.has_values(x):
-        raise _core.ArgumentValueError("histogram: found a transform, inside which the least and the largest element are not known; give range=")
+        raise _core.ArgumentValueError("histogram: the least and the largest element are not known inside a transform. Fix: pass range=")
     low, high = limits if limits is not None else (float(op.min(x)), float(op.max(x))) if x.size else (0.0, 1.0)
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         raise _core.ArgumentValueError(f"histogram: argument range: found {low} to {high}, expected finite numbers in order")

@@ -73,8 +73,8 @@ def _bound(x):
         raise type(error)(f"{error}; linspace keeps the derivatives of its ends") from None
     if x.requires_grad and _core.grad_enabled():
         raise _core.ArgumentValueError(
-            "arange: found a tensor that requires a gradient, which is lost where a bound is read as a number; use x.detach() where it "
-            "shall be a constant; linspace keeps the gradients of its ends"
+            "arange: found a bound that requires a gradient, which arange would lose, because it reads the bound as a number. Fix: x.detach() if it "
+            "is a constant; linspace keeps the gradients of its ends"
         )
     return plain.item()
 

@@ -78,7 +78,7 @@ def refuse_names(module):
 
 
 def _of_manifests(states):
-    """(full name, plugin) of each op that the manifest of a plugin in one of the states names."""
+    """(full name, plugin) of each op in the manifests of the plugins whose state is in `states`."""
     return [(full_name, plugin) for plugin in _core.plugins() if plugin["state"] in states for full_name in plugin["ops"]]
 
 

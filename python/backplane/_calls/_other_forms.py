@@ -49,7 +49,7 @@ def _with_axes_alone(name, form):
     def answered(*args, **more):
         axes = args[1] if len(args) > 1 else None
         if isinstance(axes, tuple) and len(axes) > 1 and isinstance(axes[1], (str, type, _core.DType)):
-            raise _core.ArgumentTypeError(f"{name}: found {axes[1]!r} by position among the ints of argument 'axis'; a dtype goes by name: dtype=")
+            raise _core.ArgumentTypeError(f"{name}: found {axes[1]!r} by position among the ints of argument 'axis'; pass a dtype by keyword: dtype=")
         return form(*args, **more)
 
     return answered
@@ -61,7 +61,7 @@ def _in_dtype(name, x, dtype):
         return x
     kind = _core.as_dtype(dtype, name).kind
     if kind not in ("real floating", "complex floating"):
-        raise _core.ArgumentTypeError(f"{name}: argument dtype: found {dtype}, expected a floating or complex dtype; convert the result by astype")
+        raise _core.ArgumentTypeError(f"{name}: argument dtype: found {dtype}, expected a floating or complex dtype; convert the result with astype")
     if kind == "real floating":
         require_real(name, "x", x)
     return op.cast(x, dtype)
@@ -134,7 +134,7 @@ def _randint(*args, size=_MISSING, low=_MISSING, high=_MISSING, **more):
     """PyTorch's randint(high, size), NumPy's randint(low, high, size=...)."""
     if size is _MISSING:
         if len(args) == 1 and not more:
-            raise _core.ArgumentTypeError(f"randint: found no size, expected it as size=: randint({args[0]!r}, size=(2, 3)); () is that of one number")
+            raise _core.ArgumentTypeError(f"randint: missing argument size, as in randint({args[0]!r}, size=(2, 3)); size=() draws one number")
         if len(args) != 2 or not isinstance(args[1], (list, tuple)):
             return NotImplemented
         *args, size = args
@@ -174,7 +174,7 @@ def _bernoulli(p, *, generator=None):
     if not _is_tensor(p):
         return NotImplemented
     if p.size and _core.has_values(p) and not bool(op.all(op.logical_and(op.greater_equal(p, 0), op.less_equal(p, 1)))):
-        raise _core.ArgumentValueError("bernoulli: argument p: found a number that is NaN or outside of 0 to 1, expected probabilities")
+        raise _core.ArgumentValueError("bernoulli: argument p: found NaN or a number outside of 0 to 1, expected probabilities")
     return op.cast(op.less(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator), p), p.dtype)
 
 

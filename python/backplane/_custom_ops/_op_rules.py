@@ -163,7 +163,7 @@ def _specs(definition, returned, default):
 
 def shape_rule(definition, function):
     if definition.alias or definition.mutates:
-        _fail(definition, "a shape rule", "a function", "none: the op's shape is that of what it aliases or changes")
+        _fail(definition, "a shape rule", "a function", "none: the result has the shape of the argument that the op aliases or changes")
     if any(is_list for _, is_list in definition.signature.results):
         _fail(definition, "a shape rule", "a function", "none: the kernel decides how many tensors are in a list")
     meanings = _argument_meanings(definition)

@@ -345,7 +345,7 @@ def batch(subject):
     if reason:
         raise NotStated(reason)
     if subject.facts["dynamic"] and not subject.rule("batch") and not subject.rule("decompose"):
-        raise NotStated("the shape of the result is the kernel's to decide, so that it cannot be batched")
+        raise NotStated("the kernel decides the shape of the result, so the op cannot be batched")
     leaves = _leaves(subject)
     if not leaves:
         raise NotStated("the sample has no tensor argument")
@@ -356,7 +356,7 @@ def batch(subject):
             found, expected, like = _call_batched(subject, over, axis)
         except _core.MissingRuleError as missing:
             if str(missing).startswith(f"{subject.name}: has no batch rule"):
-                raise NotStated("no batch rule, nor does its record say that one follows from its shape") from None
+                raise NotStated("it has no batch rule, and its record does not derive one from its shape") from None
             raise
         for j, (batched, row_by_row, result) in enumerate(zip(found, expected, like)):
             words = difference(batched, row_by_row, result.dtype)

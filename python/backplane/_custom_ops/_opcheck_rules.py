@@ -164,7 +164,7 @@ def decomposition(subject):
     _core.reset_call_counts()
     expected = subject.call()
     if not _core.call_counts()["kernels"] or _core.call_counts()["decompositions"]:
-        raise NotStated("there is no kernel beside it on this device")
+        raise NotStated("the op has no kernel on this device to compare with")
     before = _core.force_decomposition(True)
     try:
         found = subject.call()

@@ -23,12 +23,12 @@ _parameters = {}  # of a function, or its code: the names of its positional para
 
 
 def call(function, args, kwargs):
-    """function(*args, **kwargs), of which an operand has named dimensions."""
+    """function(*args, **kwargs), where at least one operand has named dimensions."""
     if kwargs.get("out") is not None:
         raise _core.ArgumentTypeError(f"{_name(function)}: argument out: found a tensor, expected none beside named dimensions; assign the result, y[i, j] = …")
     if isinstance(function, _core.Op):
         if function.__name__.endswith("_"):
-            raise _core.ArgumentTypeError(f"{function.__name__}: a tensor with named dimensions does not change in place; assign to its elements, y[i, j] = …")
+            raise _core.ArgumentTypeError(f"{function.__name__}: a tensor with named dimensions cannot be changed in place. Fix: assign to its elements, y[i, j] = …")
         if function.full_name == "bp::multiply" and len(args) == 2 and not kwargs and (product := product_of(*args)) is not None:
             return product
         if _is_elementwise(function):
@@ -83,7 +83,7 @@ def _along(function, args, kwargs):
         return NotImplemented
     is_reducing = function.__name__ in _REDUCING
     if is_reducing and named and (kwargs.get("keepdims") or kwargs.get("keepdim")):
-        raise _core.ArgumentValueError(f"{function.__name__}: argument keepdims: a named dimension that is reduced does not stay; order it first")
+        raise _core.ArgumentValueError(f"{function.__name__}: argument keepdims: found True with a named dimension, which a reduction removes. Fix: order it first, x.order(i)")
     if function.__name__ in ("sum", "mean") and not others and len(named) == len(axes):
         found = summed(x, named, function.__name__ == "mean")
         if found is not None:

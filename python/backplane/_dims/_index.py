@@ -31,7 +31,7 @@ def get_item(x, key):
 
 
 def _names_all(x, key):
-    """Is the key a Dim for each axis, none of them twice? Then they have the sizes of the axes afterwards."""
+    """Is the key a different Dim for each axis? If so, the Dims get the sizes of the axes."""
     shape = x.shape
     if type(key) is not tuple or len(key) != len(shape):
         return False
@@ -47,7 +47,7 @@ def _names_all(x, key):
 
 
 def set_item(x, key, value):
-    """x[key] = value, of which the key or the value has named dimensions."""
+    """x[key] = value, where the key or the value has named dimensions."""
     view, entries = _viewed(x, key)
     if any(isinstance(entry, tuple) for entry in entries):
         raise _core.ArgumentTypeError("setitem: found a tuple of dimensions in the index; assign to a reshaped view")
@@ -70,7 +70,7 @@ def set_item(x, key, value):
 
 
 def _assigned(value, dims, ndim, device):
-    """A value whose axes are those of the target, whose first ones are dims."""
+    """The value with the axes of the target; its first axes are dims."""
     if not isinstance(value, DimTensor):
         return value
     if extra := without(value.dims, dims):

@@ -20,7 +20,7 @@ _OF_WHOLE = set("astype bfloat16 bool clone contiguous copy detach double float 
 
 
 def _operand(x):
-    """Can it stand beside a DimTensor? Arrays of other libraries and lists become tensors."""
+    """The value as an operand beside a DimTensor. Arrays of other libraries and lists become tensors."""
     if isinstance(x, (DimTensor, _core.Tensor, int, float, complex)):
         return x
     if isinstance(x, (list, tuple)) or hasattr(x, "__dlpack__") or hasattr(x, "__array__"):

@@ -1,4 +1,4 @@
-"""Dim and DimTensor: what they hold, how named axes become positional, and what a user sees of them."""
+"""Dim and DimTensor: their data, the conversion of named axes to positional ones, and their public attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CheckpointManager: numbered checkpoints in a folder, of which the newest and the best stay."""
+"""CheckpointManager: numbered checkpoints in a folder. It keeps the newest and the best ones."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class CheckpointManager:
         try:
             state = _states(state)
         except RecursionError:
-            raise bp.ArgumentValueError("CheckpointManager.save: argument state: found a container that contains itself, or a too deep one, expected a tree") from None
+            raise bp.ArgumentValueError("CheckpointManager.save: argument state: found a container that contains itself or is nested too deeply, expected a tree") from None
         content = {"step": int(step), "metrics": {name: _number(value) for name, value in (metrics or {}).items()}, "state": state}
         if not self.asynchronous:
             self._write(step, content)
@@ -125,7 +125,7 @@ class CheckpointManager:
             self._error = error
 
     def wait_until_finished(self) -> None:
-        """Waits for the thread that writes. Errors: those of its write."""
+        """Waits for the thread that writes. Errors: every error of the write."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None

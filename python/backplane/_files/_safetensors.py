@@ -85,7 +85,7 @@ class replaced:
 
 
 def _mode(path):
-    """The permissions of the file that is there, or those of a new one."""
+    """The permissions of the existing file, or the default permissions of a new file."""
     try:
         return os.stat(path).st_mode & 0o777
     except FileNotFoundError:

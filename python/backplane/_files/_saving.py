@@ -57,11 +57,11 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
         try:
             tree = _described(obj, (), tensors)
         except RecursionError:
-            raise _core.ArgumentValueError("save: argument obj: found a container that contains itself, or a too deep one, expected a tree") from None
+            raise _core.ArgumentValueError("save: argument obj: found a container that contains itself or is nested too deeply, expected a tree") from None
     else:
         tensors = {name: _plain(x, name) for name, x in obj.items()}
     if "__metadata__" in tensors:
-        raise _core.ArgumentValueError("save: found a tensor of the name '__metadata__', which safetensors files use themselves")
+        raise _core.ArgumentValueError("save: found a tensor with the name '__metadata__', which is reserved in safetensors files. Fix: rename it")
     notes = {str(name): str(value) for name, value in (metadata or {}).items()}
     notes |= {} if tree is None else {TREE_KEY: json.dumps(tree, separators=(",", ":"))}
     from . import _safetensors, _shards
@@ -156,14 +156,14 @@ def _flatten_for_archive(x, path, arrays):
     """Arrays by name; those of inner containers by the keys on the way, with dots between them."""
     x = _state_of(x)
     if len(path) > 100:
-        raise _core.ArgumentValueError("save: argument obj: found a container that contains itself, or a too deep one, expected a tree")
+        raise _core.ArgumentValueError("save: argument obj: found a container that contains itself or is nested too deeply, expected a tree")
     if isinstance(x, dict) or (isinstance(x, (list, tuple)) and any(isinstance(part, (_core.Tensor, dict, list, tuple)) for part in x)):
         for key, part in x.items() if isinstance(x, dict) else enumerate(x):
             _flatten_for_archive(part, (*path, str(key)), arrays)
         return
     name = ".".join(path) or "arr_0"
     if name in arrays:
-        raise _core.ArgumentValueError(f"save: found two arrays of the name {name!r}; rename one of the keys")
+        raise _core.ArgumentValueError(f"save: found two arrays with the name {name!r}. Fix: rename a key")
     arrays[name] = _array(x, name)
 
 
@@ -171,7 +171,7 @@ def _array(x, place):
     if isinstance(x, _core.Tensor):
         x = _plain(x, place)
         if x.dtype.name == "bfloat16":
-            raise _core.DtypeError(f"save: {place}: found bfloat16, which NumPy's files cannot hold; write safetensors")
+            raise _core.DtypeError(f"save: {place}: found bfloat16, which NumPy's files cannot hold. Fix: write safetensors")
         return x.to("cpu").numpy()
     import numpy
 
@@ -228,7 +228,7 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
         return tensors if lazy else _contents(tensors, metadata)
     if begin.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
         raise _core.ArgumentValueError(
-            f"load: {os.fspath(path)} is a pickle, which can run code when it is read. Fix: write it again with backplane.save, or, of PyTorch, with torch.save"
+            f"load: {os.fspath(path)} is a pickle, which can run code when it is read. Fix: write it again with backplane.save, or from PyTorch with torch.save"
         )
     return _load_safetensors(name, device, lazy)
 
@@ -298,7 +298,7 @@ def _load_archive(name, device):
 
             return load_torch(name, device)
         if not names or not all(entry.endswith(".npy") for entry in names):
-            raise _core.ArgumentValueError(f"load: {name} is an archive of other files, expected one of numpy.savez or torch.save")
+            raise _core.ArgumentValueError(f"load: {name}: found an archive of other files, expected an archive written by numpy.savez or torch.save")
         return _numpy_arrays(name, tensors)
     except (zipfile.BadZipFile, zlib.error) as error:
         raise _core.ArgumentValueError(f"load: {name}: the archive is damaged or was cut off ({error})") from None
@@ -308,4 +308,4 @@ def _load_folder(folder, device, lazy):
     names = sorted(os.listdir(folder))
     for found in [n for n in names if n.endswith(".safetensors.index.json")] + [n for n in names if n.endswith(".safetensors")]:
         return load(os.path.join(folder, found), device, lazy=lazy)
-    raise FileNotFoundError(f"load: {folder} contains no safetensors file and no index of some")
+    raise FileNotFoundError(f"load: {folder} contains no safetensors file and no index of such files")

@@ -39,7 +39,7 @@ def export(
     graph = _core.make_graph(fun, dynamic=dynamic)(*args)
     if not graph.outputs and not graph.updates:
         raise _core.ArgumentValueError(
-            "export: found no tensor in what the function gives, so that a file of it would compute nothing; numbers become tensors by backplane.asarray"
+            "export: the function returned no tensor, so the file would compute nothing. Fix: return a tensor; backplane.asarray converts numbers"
         )
     graph.save(file_name("export", path), _constant_names(graph, fun))
 

@@ -81,7 +81,7 @@ class profile:
     def range(self, name: str) -> _Range:
         """`with p.range("forward"): ...` shows as an event of that name around the calls inside."""
         if self._core is None or self._events is not None:
-            raise _core.ArgumentValueError("profile.range: the profile does not run. Fix: use it inside of its block")
+            raise _core.ArgumentValueError("profile.range: the profile is not running. Fix: call it inside the block of the profile")
         return _Range(self._core, name)
 
     @property
@@ -90,7 +90,7 @@ class profile:
         device, depth, begin and end (nanoseconds from the profile's start), device_time (nanoseconds; -1 where it is not known), line
         ("file:line", "" where it is not known), bytes, flops, and memory (allocated on the device at the end); None where unknown."""
         if self._events is None:
-            raise _core.ArgumentValueError("profile.events: the profile has not ended. Fix: read them after its block")
+            raise _core.ArgumentValueError("profile.events: the profile is still running. Fix: read the events after its block")
         return self._events
 
     def _rows(self):

@@ -91,7 +91,7 @@ def _stages(slope, y, t, h, first):
 
 
 def _ratio(error, before, after, rtol, atol):
-    """The error in units of what is allowed: the root of the mean square."""
+    """The error relative to the tolerance: the root of the mean square."""
     allowed = atol + rtol * bp.maximum(bp.abs(before), bp.abs(after))
     return bp.sqrt(bp.mean((bp.abs(error) / allowed) ** 2))
 
@@ -105,7 +105,7 @@ def _first_step(slope, y, t, first, rtol, atol):
 
 
 def _adaptive(slope, y, times, rtol, atol, mxstep):
-    """In Python, with the steps' sizes as numbers, so that what is differentiated are the steps that were accepted."""
+    """The loop in Python. Step sizes are numbers, so derivatives follow only the accepted steps."""
     rows, sign = [y], 1.0 if len(times) < 2 or times[1] > times[0] else -1.0
     t, first = times[0], slope(y, times[0])
     h = bp.stop_gradient(_first_step(slope, y, t, first, rtol, atol)).item()

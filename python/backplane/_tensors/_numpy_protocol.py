@@ -36,7 +36,7 @@ def array_ufunc(x: Any, ufunc: Any, method: str, /, *inputs: Any, **more: Any) -
             f"{called}: argument out: found {_kinds(more['out'])}, expected none beside a Tensor; assign the result, or use x.numpy()"
         )
     if ours is None or name in _PYTORCHS:
-        raise _core.ArgumentTypeError(f"{called}: found a Tensor, which backplane.{name} is not for or does otherwise; use {called}(x.numpy())")
+        raise _core.ArgumentTypeError(f"{called}: found a Tensor, but backplane.{name} does not take it or does something else. Fix: {called}(x.numpy())")
     if any(hasattr(value, "mask") for value in inputs):
         raise _core.ArgumentTypeError(f"{called}: found a masked array beside a Tensor, which has no mask; use x.numpy(), or fill the array")
     if name in ("equal", "not_equal") and not all(_is_comparable(value) for value in inputs):

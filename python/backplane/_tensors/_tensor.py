@@ -53,7 +53,7 @@ def _bfloats(plain, shape):
         from ml_dtypes import bfloat16
     except ImportError:
         raise _core.DtypeError(
-            "numpy: found bfloat16, which NumPy has from ml_dtypes alone; install that, or use x.astype(backplane.float32) first"
+            "numpy: found bfloat16, which NumPy has only from the package ml_dtypes. Fix: install it, or use x.astype(backplane.float32) first"
         ) from None
     return numpy.frombuffer(_core.to_bytes(plain.detach()), numpy.uint16).view(bfloat16).reshape(shape)
 
@@ -139,7 +139,7 @@ def _to(
 def _complex(x: Tensor) -> complex:
     """The only element of a tensor without axes, as Python's complex."""
     if x.ndim:
-        raise TypeError(f"complex: found a tensor of {x.ndim} dimensions, expected one of none; select an element")
+        raise TypeError(f"complex: found a tensor of {x.ndim} dimensions, expected 0. Fix: select an element")
     return complex(x.item())
 
 

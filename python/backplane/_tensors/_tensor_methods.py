@@ -156,7 +156,7 @@ def _copied(x: Tensor, src: Tensor) -> Tensor:
 
 def _refused(name: str, numpys: str, pytorchs: str) -> Callable[..., NoReturn]:
     def method(x, *args, **more):
-        raise _core.ArgumentTypeError(f"{name}: NumPy and PyTorch mean different things by it; use {numpys} for NumPy's, {pytorchs} for PyTorch's")
+        raise _core.ArgumentTypeError(f"{name}: it means different things in NumPy and PyTorch. Fix: use {numpys} for NumPy's, {pytorchs} for PyTorch's")
 
     method.__doc__ = f"Refused: {numpys} is NumPy's, {pytorchs} PyTorch's."
     return method
@@ -197,7 +197,7 @@ def _new_zeros(
 def _new_ones(
     x: Tensor, /, *size: int | Sequence[int], dtype: DType | None = None, device: Device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Ones of this size. dtype and device default to those that x has."""
+    """Ones of this size. dtype and device default to the dtype and device of x."""
     return _new(x, size, 1, dtype, device, requires_grad)
 
 

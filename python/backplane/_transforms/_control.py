@@ -166,7 +166,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         for x, like in zip(found, sides[0]):
             if x.shape != like.shape:
                 raise _core.ShapeError(
-                    f"associative_scan: the function returned a tensor of shape {tuple(x.shape)}, expected that of what it got, {tuple(like.shape)}"
+                    f"associative_scan: the function returned a tensor of shape {tuple(x.shape)}, expected the shape of its arguments, {tuple(like.shape)}"
                 )
         return found
 
@@ -278,7 +278,7 @@ def _check_structure(name, found, expected):
     if found != expected:
         found, expected = (str(structure).removeprefix("Structure(").removesuffix(")") for structure in (found, expected))
         raise _core.ArgumentTypeError(
-            f"{name}: the function carries on {found}, expected the structure of what it got, {expected} (* is a tensor)"
+            f"{name}: the function carries on {found}, expected the structure of its argument, {expected} (* is a tensor)"
         )
 
 
@@ -294,11 +294,11 @@ def _different(sizes):
 def _length(name, slices, length):
     sizes = _different([x.shape[0] if x.ndim else None for x in slices] + ([] if length is None else [length]))
     if not sizes:
-        raise _core.ShapeError(f"{name}: found neither tensors to go through nor a length. Fix: give length=")
+        raise _core.ShapeError(f"{name}: found no tensors in xs and no length, expected one of the two. Fix: pass length=")
     if None in sizes:
-        raise _core.ShapeError(f"{name}: goes along axis 0 of xs: found a tensor without axes. Fix: give it an axis, as in x.reshape(1), or make it part of init")
+        raise _core.ShapeError(f"{name}: argument xs: found a tensor without axes, expected at least one, because the loop goes along axis 0. Fix: add an axis with x.reshape(1), or make it part of init")
     if len(sizes) != 1:
-        raise _core.ShapeError(f"{name}: goes along axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one")
+        raise _core.ShapeError(f"{name}: axis 0 of xs, and length: found the sizes {sorted(str(size) for size in sizes)}, expected one size")
     found = sizes[0]
     if found < 0:
         raise _core.OutOfRangeError(f"{name}: argument length: found {found}, expected 0 or more")

@@ -220,7 +220,7 @@ class _Call:
                 )
         if self.inputs.places and not output.places:
             raise _core.ArgumentTypeError(
-                f"{self.name}: its function returned no tensor, through which a gradient could come; return one, or call it outside"
+                f"{self.name}: its function returned no tensor, so no gradient can flow through it. Fix: return a tensor, or call the function outside"
             )
         return output.take()
 
@@ -318,7 +318,7 @@ class _CustomCall(_Call):
 
 
 def _zero_of(leaf):
-    """The tangent of an argument that is no tensor."""
+    """The tangent of an argument that is not a tensor."""
     return 0.0 if isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool) else None
 
 

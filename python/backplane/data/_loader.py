@@ -205,7 +205,7 @@ class DataLoader:
         return {**self._position, "after": source.state, **self._kind()}
 
     def _kind(self):
-        """What has to be the same in a loader that continues a pass of this one."""
+        """The settings that must match in a loader that continues a pass of this one."""
         if self._is_stream:
             return {"num_workers": self.num_workers, "batch_size": self.batch_size}
         length = len(self.dataset) if hasattr(self.dataset, "__len__") else None

@@ -96,7 +96,7 @@ def init(provider: str | None = None, *, devices: str | None = None, timeout: fl
 
 
 def is_initialized() -> bool:
-    """Is the caller one of the ranks of a program?"""
+    """Is the caller a rank of a program?"""
     return here.world is not None or bool(process)
 
 
@@ -180,7 +180,7 @@ def set_timeout(seconds: float) -> float:
 
 @contextmanager
 def timeout(seconds: float) -> Iterator[None]:
-    """Within the block this rank waits so many seconds for others: around what one rank does while the others wait for it."""
+    """Within the block this rank waits so many seconds for others. Use it around work of one rank for which the others wait."""
     world("timeout")
     before = set_timeout(seconds)
     try:

@@ -94,7 +94,7 @@ class Categorical(Distribution):
         else:
             self.logits = bp.log_softmax(given, axis=-1)
             self.probs = bp.exp(self.logits)
-        require("Categorical", argument, given, is_number(self.probs), "finite numbers, of which one at least has a probability above 0")
+        require("Categorical", argument, given, is_number(self.probs), "finite numbers, at least one with a probability above 0")
         super().__init__(given.shape[:-1])
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:

@@ -87,5 +87,5 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     if isinstance(p, Independent) and isinstance(q, Independent) and p._count == q._count:
         return p._summed(kl_divergence(p.base_dist, q.base_dist))
     if type(p) is not type(q) or type(p) not in _FORMULAS:
-        raise bp.ArgumentTypeError(f"kl_divergence: found {type(p).__name__} and {type(q).__name__}, a pair without a formula; average p.log_prob - q.log_prob over samples")
+        raise bp.ArgumentTypeError(f"kl_divergence: found {type(p).__name__} and {type(q).__name__}, which have no formula. Fix: average p.log_prob - q.log_prob over samples of p")
     return _FORMULAS[type(p)](p, q)

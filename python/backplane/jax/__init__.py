@@ -20,7 +20,7 @@ _HOMES = {"function": "_function", "op": "_function", "register": "_ffi", "to_gr
 
 
 def __getattr__(name):
-    """JAX takes long to import, so it is imported when it is first used."""
+    """JAX takes long to import, so the first access imports it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -143,7 +143,7 @@ def _check_probabilities(function, **arguments):
     for name, x in arguments.items():
         is_read = x.size and x.device.backend == "cpu" and _core.has_values(x)
         if is_read and not (0 <= bp.min(x.detach()) and bp.max(x.detach()) <= 1):
-            raise bp.ArgumentValueError(f"{function}: argument {name}: found a number that is NaN or outside of 0 to 1, expected probabilities")
+            raise bp.ArgumentValueError(f"{function}: argument {name}: found NaN or a number outside of 0 to 1, expected probabilities")
 
 
 @rounds_once

@@ -56,7 +56,7 @@ def _lengths_and_steps(input, axes, size, scale_factor, recompute):
         raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, expected a positive number, or {axes} of them")
     lengths = [math.floor(n * f) for n, f in zip(input.shape[2:], factors)]
     if min(lengths) < 1:
-        raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, which leaves nothing of {tuple(input.shape)}")
+        raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, which gives an empty result for {tuple(input.shape)}")
     return lengths, [n / m for n, m in zip(input.shape[2:], lengths)] if recompute else [1 / f for f in factors]
 
 
@@ -69,8 +69,8 @@ def _check(input, size, scale_factor, mode, align_corners, recompute_scale_facto
     if (size is None) == (scale_factor is None):
         raise bp.ArgumentValueError("interpolate: arguments size and scale_factor: expected one of them")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
-        raise bp.ArgumentValueError(f"interpolate: argument align_corners: found {align_corners}, expected it with linear and cubic modes alone")
+        raise bp.ArgumentValueError(f"interpolate: argument align_corners: found {align_corners}, expected it only with linear and cubic modes")
     if recompute_scale_factor and size is not None:
-        raise bp.ArgumentValueError("interpolate: argument recompute_scale_factor: found True, expected it with scale_factor alone")
+        raise bp.ArgumentValueError("interpolate: argument recompute_scale_factor: found True, expected it only with scale_factor")
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise bp.ArgumentValueError(f"interpolate: argument antialias: found True with mode {mode!r}, expected it with 'bilinear' and 'bicubic' alone")
+        raise bp.ArgumentValueError(f"interpolate: argument antialias: found True with mode {mode!r}, expected it only with 'bilinear' and 'bicubic'")

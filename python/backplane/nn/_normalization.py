@@ -67,8 +67,8 @@ def _primal(value, running):
         return _core.value_beside(value, running, "running statistics").detach()
     except bp.BackplaneError:
         raise bp.ArgumentValueError(
-            "running statistics: found one tensor for all rows of vmap, each of which has a mean of its own; map over it (in_axes=0), "
-            "or pass None and update it outside from what the function returns"
+            "running statistics: found one tensor for all rows of vmap, but each row has a different mean. Fix: map over it (in_axes=0), "
+            "or pass None and update it outside from the result of the function"
         ) from None
 
 

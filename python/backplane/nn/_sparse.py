@@ -116,7 +116,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     known = _core.has_values(tensor)
     if num_classes == -1:
         if not known or tensor.size == 0:
-            raise bp.ArgumentValueError("one_hot: argument num_classes: found -1 without numbers to look at, expected how many")
+            raise bp.ArgumentValueError("one_hot: argument num_classes: found -1 with an empty tensor, expected the number of classes")
         num_classes = int(bp.max(tensor)) + 1
     if num_classes < 0:
         raise bp.ArgumentValueError(f"one_hot: argument num_classes: found {num_classes}, expected at least 0")

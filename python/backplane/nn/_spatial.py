@@ -28,7 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode not in _PADDING:
         raise bp.ArgumentValueError(f"pad: argument mode: found {mode!r}, expected one of {', '.join(_PADDING)}")
     if mode != "constant" and value is not None:
-        raise bp.ArgumentValueError(f"pad: argument value: found {value} with mode {mode!r}, expected it with 'constant' alone")
+        raise bp.ArgumentValueError(f"pad: argument value: found {value} with mode {mode!r}, expected it only with 'constant'")
     rest = [0] * (input.ndim - len(counts) // 2)
     before, after = rest + counts[0::2][::-1], rest + counts[1::2][::-1]
     _check_reach(input, mode, before, after)

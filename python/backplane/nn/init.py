@@ -54,7 +54,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normal numbers, of which those outside [a, b] are drawn again: by the inverse of the distribution function."""
+    """Normal numbers truncated to [a, b], drawn by the inverse of the distribution function."""
     def share(x):
         return (1 + math.erf((x - mean) / std / math.sqrt(2))) / 2
 
@@ -157,7 +157,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers in a matrix, of which a share `sparsity` in each column is 0."""
+    """Fills a matrix with normal numbers, and sets a share `sparsity` of each column to 0."""
     if tensor.ndim != 2:
         raise bp.ShapeError(f"sparse_: argument tensor: found shape {tuple(tensor.shape)}, expected two axes")
     rows = tensor.shape[0]

@@ -20,7 +20,7 @@ _HOMES = {"InferenceSession": "_session", "load": "_model", "save": "_save", "su
 
 
 def __getattr__(name):
-    """The importer needs NumPy, so it is imported when it is first used."""
+    """The importer needs NumPy, so the first access imports it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

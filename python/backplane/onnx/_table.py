@@ -45,7 +45,7 @@ def op(name: str, *versions: int, static: "Sequence[int]" = (), domain: str = ""
 
 
 def on_host(*names: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
-    """What computes an op of small host values with NumPy: sizes, axes, and what is computed of them."""
+    """Registers a NumPy function for an op on small host values, such as sizes and axes."""
 
     def put(function):
         for name in names:

@@ -82,7 +82,7 @@ class EMA:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the averaged module returns."""
         if self.module is None:
-            raise bp.ArgumentTypeError("EMA: it was made of tensors, expected a module to call")
+            raise bp.ArgumentTypeError("EMA: found averages of tensors, expected averages of a module: only those can be called")
         return self.module(*args, **kwargs)
 
     def state_dict(self) -> dict[str, Any]:

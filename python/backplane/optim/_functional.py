@@ -42,7 +42,7 @@ class Functional(NamedTuple):
         return bp.zeros((), dtype=p.dtype, device=p.device) if value is None else value  # of a tensor that the rule does not keep
 
     def update(self, grads: Any, state: dict[str, Any], params: Any, *, lr: float | Tensor | None = None) -> tuple[Any, dict[str, Any]]:
-        """(what to add to the parameters, the next state). lr: another learning rate than the one of the constructor."""
+        """(what to add to the parameters, the next state). lr replaces the learning rate of the constructor."""
         h = self.options
         t = state["step"] + 1
         numbers = self.rule.numbers(h, h["lr"] if lr is None else lr, t, momentum(h))

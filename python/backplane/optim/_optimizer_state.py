@@ -51,7 +51,7 @@ def pairs(model, gradients):
 
 
 def moved_state(state, old, new):
-    """The tensors of a state where their parameter went: those of its shape in its dtype too."""
+    """The state on the device of the moved parameter; tensors of the parameter's shape also get its dtype."""
     moved = {}
     for name, x in state.items():
         if isinstance(x, Tensor) and name != "step":

@@ -59,7 +59,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 def _momentum_name(name, group):
-    """How the momentum of a group is called: 'betas', of which it is the first, or 'momentum'."""
+    """The name of the group's momentum: 'momentum', or 'betas', whose first element is the momentum."""
     if "betas" not in group and "momentum" not in group:
         raise bp.ArgumentValueError(f"{name}: argument cycle_momentum: found True with an optimiser without momentum")
     return "betas" if "betas" in group else "momentum"
@@ -183,7 +183,7 @@ class OneCycleLR(LRScheduler):
 
 
 class ReduceLROnPlateau:
-    """The rate times factor where a metric, given to step(metric), has not become better for `patience` steps."""
+    """Multiplies the rate by factor if the metric, given to step(metric), does not improve for `patience` steps."""
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,

@@ -332,7 +332,7 @@ def test_an_associative_scan_says_what_its_function_returned():
     with pytest.raises(bp.ArgumentTypeError, match="associative_scan: the function returned .*, expected the structure of elems"):
         bp.associative_scan(lambda a, b: a[0], (x, x))
     for lost in (lambda a, b: a.sum(0), lambda a, b: a.sum(), lambda a, b: a[:, :1]):
-        with pytest.raises(bp.ShapeError, match=r"associative_scan: the function returned a tensor of shape .*, expected that of what it got, \(2, 2\)"):
+        with pytest.raises(bp.ShapeError, match=r"associative_scan: the function returned a tensor of shape .*, expected the shape of its arguments, \(2, 2\)"):
             bp.associative_scan(lost, x)
 
 
@@ -363,7 +363,7 @@ def test_numbers_adopt_the_dtype_of_what_they_meet(run):
 
 
 def test_errors_of_scan_say_what_to_give():
-    with pytest.raises(bp.ShapeError, match="Fix: give length="):
+    with pytest.raises(bp.ShapeError, match="Fix: pass length="):
         bp.scan(lambda h, x: (h, x), tensor(2), None)
-    with pytest.raises(bp.ArgumentTypeError, match=r"carries on \{'a': \*\}, expected the structure of what it got, \* \(\* is a tensor\)"):
+    with pytest.raises(bp.ArgumentTypeError, match=r"carries on \{'a': \*\}, expected the structure of its argument, \* \(\* is a tensor\)"):
         bp.scan(lambda h, x: ({"a": h}, x), tensor(2), tensor(3, 2))

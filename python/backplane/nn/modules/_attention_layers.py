@@ -78,7 +78,7 @@ class MultiheadAttention(Module):
         weight = self.out_proj.weight
         check_dtype(self, weight, query, key, value)
         if is_causal and attn_mask is None:
-            raise bp.ArgumentValueError("MultiheadAttention: argument is_causal: found True without attn_mask, expected the causal mask beside it")
+            raise bp.ArgumentValueError("MultiheadAttention: argument is_causal: found True without attn_mask, expected the causal mask as attn_mask")
         single = query.ndim == 2
         if self.batch_first and not single:
             q, k, v = query, key, value
@@ -133,7 +133,7 @@ class MultiheadAttention(Module):
         return x.reshape((x.shape[0], x.shape[1], self.num_heads, self.head_dim)).swapaxes(1, 2)
 
     def _mask(self, mask, padding, added, n, target, source, like):
-        """What is added to the scores, or None."""
+        """The mask as a tensor that is added to the scores, or None."""
         total = None
         for name, x in (("attn_mask", mask), ("key_padding_mask", padding)):
             if x is None:

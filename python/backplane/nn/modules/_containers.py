@@ -15,7 +15,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 class _Numbered(Module):
-    """What is held under the names "0", "1", …, or those that a Sequential is given."""
+    """A container whose items have the names "0", "1", …, or the names given to a Sequential."""
 
     _keys: tuple[str, ...] = ()
 
@@ -160,7 +160,7 @@ def _as_parameter(x: Tensor) -> Tensor:
 
 
 class _Named(Module):
-    """What is held under the names of a dict."""
+    """A container whose items have the keys of a dict."""
 
     _keys: tuple[str, ...] = ()
 
@@ -169,7 +169,7 @@ class _Named(Module):
 
     def _put(self, name: str, item: Any) -> None:
         if name in vars(self) and name not in self._keys:
-            raise bp.ArgumentValueError(f"{type(self).__name__}: found the key {name!r}, which a module uses itself")
+            raise bp.ArgumentValueError(f"{type(self).__name__}: found the key {name!r}, which is the name of an attribute of every module")
         self._set(name, item)
         if name not in self._keys:
             self._keys = (*self._keys, name)

@@ -1,4 +1,4 @@
-"""What layers share: making their parameters, and checking the dtype of what they are called with."""
+"""Shared by layers: creating parameters, and checking the dtype of the input."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Module, the base class of layers and models: what it holds, and how that is reached, moved and changed."""
+"""Module, the base class of layers and models: its contents, and access to them, moves and changes."""
 
 from __future__ import annotations
 

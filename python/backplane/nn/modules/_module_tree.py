@@ -194,7 +194,7 @@ def _build(x, leaves, modules):
 
 
 def _contents(value, path):
-    """(path, tensor or module) of what stands in a value, within lists, tuples and dicts."""
+    """(path, tensor or module) of each tensor and module in a value, within lists, tuples and dicts."""
     if isinstance(value, (Tensor, Base)):
         yield path, value
     elif isinstance(value, dict):

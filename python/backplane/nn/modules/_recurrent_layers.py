@@ -53,7 +53,7 @@ class RNNBase(Module):
         if not 0 <= dropout <= 1:
             raise bp.ArgumentValueError(f"{name}: argument dropout: found {dropout}, expected a number from 0 to 1")
         if proj_size and mode != "LSTM" or not 0 <= proj_size < hidden_size:
-            raise bp.ArgumentValueError(f"{name}: argument proj_size: found {proj_size}, expected a number below hidden_size, with LSTM alone")
+            raise bp.ArgumentValueError(f"{name}: argument proj_size: found {proj_size}, expected a number below hidden_size, and only with LSTM")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional, self.proj_size = bias, batch_first, dropout, bidirectional, proj_size
         for layer in range(num_layers):
