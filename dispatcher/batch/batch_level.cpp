@@ -23,7 +23,7 @@ void check_rows(const BatchedCall& c) {
   for (int32_t j = 0; j < c.call.n_outs; ++j) c.infer_row(j, row);
 }
 
-// A failure reads as that of the call on one row, where that would fail too.
+// If the call on one row would fail too, report that failure.
 void run_elementwise(BatchedCall& c) {
   try {
     c.call.op.batch.derived(c, nullptr);
@@ -58,7 +58,7 @@ void apply_rule(BatchedCall& c) {
 
 BatchLevel::BatchLevel(const char* name, int64_t rows, Randomness policy)
     : Level(name), size(rows), randomness(policy) {
-  BP_CHECK(rows >= 0, VALUE, name, ": a batch of size ", rows, " is impossible");
+  BP_CHECK(rows >= 0, VALUE, name, ": found a batch of size ", rows, " is impossible");
 }
 
 void BatchLevel::handle(const Call& call) {
@@ -133,7 +133,7 @@ Tensor BatchLevel::leave(const Tensor& result, std::optional<int32_t> axis) {
   const bool batched = wrapper && wrapper->batched;
   if (!axis) {
     BP_CHECK(!batched, VALUE, transform, ": result ", which,
-             " differs from row to row of the batch, but its out axis is none; give it an axis");
+             " differs from row to row of the batch, but its out axis is None. Fix: give it an axis");
     return inner;
   }
   const int32_t ndim = t->dl.ndim + 1;
@@ -180,7 +180,7 @@ Tensor BatchScope::leave(const Tensor& result, std::optional<int32_t> axis) {
 
 std::vector<Tensor> vmap(const Function& function, std::span<const Tensor> inputs, Randomness randomness) {
   check_function(function, "vmap");
-  BP_CHECK(!inputs.empty(), VALUE, "vmap: there is no input, whose first axis would give the size of the batch");
+  BP_CHECK(!inputs.empty(), VALUE, "vmap: found no input, expected one: its first axis gives the size of the batch");
   BP_CHECK(inputs[0].ndim() > 0, INDEX, "vmap: axis 0 is out of range for argument 0, which has 0 dims");
   BatchScope scope(inputs[0].shape()[0], randomness);
   std::vector<Tensor> entered;

@@ -58,7 +58,7 @@ bp_value joined(BatchedCall& c, const std::vector<Tensor>& rows) {
 
 void run_loop(BatchedCall& c) {
   BP_CHECK(batch_loop_allowed(), NOT_IMPLEMENTED, c.record.name, ": ", c.level.transform,
-           " could only loop over the rows, which allow_batch_loop(false) forbids; state a batch "
+           " would loop over the rows, which allow_batch_loop(false) forbids. Fix: state a batch "
            "formula in its entry, or allow loops");
   // Who defined an op in this process asked for the loop.
   if (!c.record.def.tags || !std::string_view(c.record.def.tags).starts_with("python"))

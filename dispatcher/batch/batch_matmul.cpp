@@ -9,7 +9,7 @@
 namespace backplane::core {
 namespace {
 
-// The operands of one call. Ranks are those of a row.
+// The operands of one call. Ranks do not count the batch axis.
 struct Product {
   BatchedCall& c;
   int32_t x, y;

@@ -48,8 +48,9 @@ RowGenerator::RowGenerator(const BatchedCall& c, int64_t row, bp_value* args) {
 bool run_random(BatchedCall& c) {
   const BatchRule& rule = c.call.op.batch;
   BP_CHECK(c.level.randomness != Randomness::kError, VALUE, c.level.transform, ": the function draws random numbers (",
-           c.record.name, "), and nothing says whether the rows share them; pass randomness='different' to ",
-           c.level.transform, " for numbers of their own, or randomness='same'");
+           c.record.name,
+           "), but the call does not state whether the rows share them. Fix: pass randomness='different' ",
+           c.level.transform, " for different numbers in each row, or randomness='same'");
   BelowLevel below(c.level);
   const bool same = c.level.randomness == Randomness::kSame;
   if (same && !c.any) {

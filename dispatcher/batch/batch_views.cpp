@@ -64,7 +64,7 @@ void squeeze(BatchedCall& c, const ShapeResult* row) {
   c.run();
 }
 
-// Its axes count those of the result.
+// Its axes are axes of the result.
 void unsqueeze(BatchedCall& c, const ShapeResult* row) {
   shift_axes(c, row->ndim);
   c.run();

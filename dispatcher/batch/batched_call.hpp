@@ -1,8 +1,8 @@
 // A call with batched arguments, as the batch rules see and change it: `args` are the arguments below the level, the
 // batch of the batched ones at axis 0; `call.args` are the same for one row, with the shapes of one row.
 //
-// Lives on the stack of one call, and owns what a rule makes on the way. Rules run with the thread's stack below the
-// level. A rule changes `args` (and `batched` stays what it was) and ends with `run` or with results of its own.
+// Lives on the stack of one call, and owns the temporaries of a rule. Rules run with the thread's stack below the
+// level. A rule changes `args` (`batched` does not change) and ends with `run` or with results of its own.
 #pragma once
 
 #include "batch/batch_level.hpp"

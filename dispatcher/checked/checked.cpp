@@ -91,7 +91,7 @@ bp_status run_checked(CheckedRow& row, const bp_frame& frame, const bp_value* ar
   if (status != BP_OK && said.empty())
     report(status, frame,
            "the kernel of plugin \"" + row.owner->name + "\" failed with status " + std::to_string(status) +
-               " and no message; call set_error before it returns");
+               " and no message; a kernel must call set_error before it fails");
   else if (status != BP_OK)
     host_table.set_error(status, said.c_str());
   return status;

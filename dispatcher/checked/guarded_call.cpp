@@ -1,4 +1,4 @@
-// Margins, stand-ins and what is read of them afterwards. See guarded_call.hpp.
+// Margins, stand-ins, and the checks of their bytes after the call. See guarded_call.hpp.
 #include "checked/guarded_call.hpp"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ void GuardedCall::guard_result(int32_t index, bp_value& slot) {
   slot.u.t = stand_in;
 }
 
-// What is changed through a result that shares its memory is not the kernel's fault.
+// A change through a result that shares the memory is not a fault of the kernel.
 bp_tensor* GuardedCall::guard_input(int32_t index, bp_tensor* given, const bp_value* outs, int32_t n_outs) {
   if (!is_contiguous(*given) || !given->nbytes || given->nbytes > kMaxCompared) return given;
   if (&device_at({given->backend, given->ordinal}) != &device_) return given;
@@ -300,11 +300,11 @@ std::string GuardedCall::fault_of(const Margin& margin) {
 
 std::string GuardedCall::fault_of(const Input& input) {
   const std::string what = "argument " + std::to_string(input.index + 1);
-  const std::string written = "wrote into its " + what + "; arguments are for reading";
+  const std::string written = "wrote into its " + what + "; a kernel must not write arguments";
   const bp_tensor& tensor = *input.tensor;
   if (!input.stand_in) return read(tensor.dl.data, tensor.dl.byte_offset, tensor.nbytes) == input.before ? "" : written;
   if (input.stand_in->refs.load() < kOwnReferences)
-    return "released its " + what + ", which it borrows: release what you retain";
+    return "released " + what + ", which it borrows: release what you retain";
   const std::vector<unsigned char> all = read(input.block->data, 0, input.block->size);
   const std::span<const unsigned char> bytes(all);
   if (!std::ranges::equal(bytes.subspan(margin_, tensor.nbytes), input.before)) return written;

@@ -1,7 +1,7 @@
 // One call of a kernel with everything around it looked at; see backplane/checked.hpp for what that means.
 //
-// Made before the kernel runs and on its thread, under the device's lock where the device has streams. What it records
-// goes under the call's own ticket: before the kernel's work the patterns, behind it the copies to the real results.
+// Made before the kernel runs and on its thread, under the device's lock if it has streams. Its recorded work
+// has the call's own ticket: before the kernel's work the patterns, behind it the copies to the real results.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace backplane::core {
 
 class GuardedCall {
  public:
-  // `retired`: of earlier calls of the kernel on the device; what it writes there now is a fault. It gets this call's
+  // `retired`: memory of earlier calls of the kernel on the device, where a write is a fault. It gets this call's
   // at its end.
   GuardedCall(Device& device, const bp_frame& frame, const char* plugin, std::vector<RetiredBlock>& retired);
   ~GuardedCall();

@@ -15,7 +15,7 @@ class PieceWrites {
  public:
   explicit PieceWrites(std::string what) : what_(std::move(what)) {}
 
-  // What a piece is to find, of what is there now.
+  // The bytes that a piece must find, from the current bytes.
   std::vector<unsigned char> before_piece(std::vector<unsigned char> now) {
     writer_.resize(now.size(), kNobody);
     true_ = shown_ = std::move(now);
@@ -24,7 +24,8 @@ class PieceWrites {
     return shown_;
   }
 
-  // What is to be there after it, of what it left. A byte that an earlier piece wrote, too, goes into fault().
+  // The correct bytes after the piece, from the bytes that it left. A byte that an earlier piece also wrote goes into
+  // fault().
   std::vector<unsigned char> after_piece(uint32_t piece, std::vector<unsigned char> left) {
     for (size_t i = 0; i < left.size(); ++i) {
       if (left[i] == shown_[i]) {

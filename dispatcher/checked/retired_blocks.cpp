@@ -12,7 +12,7 @@ namespace {
 
 StaticLock retired_lock{LockRank::kPool};  // of the lists of all rows
 
-// In a forked child, those of a device that cannot be used there are the parent's.
+// In a forked child, blocks of a device that cannot be used there belong to the parent.
 bool is_current(const RetiredBlock& block) {
   const Device& device = *block.device;
   return device.state == DeviceState::kReady && !device.backend->withdrawn && block.generation == device.generation &&

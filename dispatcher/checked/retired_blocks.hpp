@@ -1,5 +1,5 @@
-// Memory that a checked kernel was lent in calls that are over. A row keeps that of its latest calls, to see what the
-// kernel writes there.
+// Memory that was lent to a checked kernel in earlier calls. A row keeps the blocks of its latest calls, to see what
+// the kernel writes there.
 //
 // A block is its device's until that is lost, reset or registered anew; then nobody reads it or gives it back.
 #pragma once
@@ -31,7 +31,7 @@ class RetiredBlocks {
   ~RetiredBlocks();  // gives all back
   RetiredBlocks(const RetiredBlocks&) = delete;
 
-  // Those of a device, for one call: back in the row when it ends, however it does.
+  // The blocks of a device, for one call. They return to the row when the call ends or throws.
   class Taken {
    public:
     Taken(RetiredBlocks& from, Device& device);

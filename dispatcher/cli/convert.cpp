@@ -42,7 +42,7 @@ int bridge(const std::vector<std::string>& words) {
   std::vector<std::string> rest(words.begin(), words.end());
   rest[0] = "bridge";
   const std::string module = "backplane." + words[0];
-  return run_module("bridge", module.c_str(), "the packages backplane and that of the bridge", rest);
+  return run_module("bridge", module.c_str(), "the package backplane and the package of the bridge", rest);
 }
 
 }  // namespace backplane::cli

@@ -1,4 +1,5 @@
-// Verbs whose work the Python package does. Each replaces the process by python3, and returns only if there is none.
+// Verbs that the Python package implements. Each replaces the process by python3; it returns only if python3 is
+// missing.
 #pragma once
 
 #include <string>

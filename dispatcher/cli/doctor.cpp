@@ -24,7 +24,7 @@ void check_plugins() {
     if (!folder.why.empty()) line("warn", fmt::format("{}; BACKPLANE_PLUGIN_PATH names other folders", folder.why));
   for (const PluginInfo& plugin : backplane::plugins())
     for (const std::string& backend : plugin.waits_for)
-      line("warn", fmt::format("plugin {} has kernel rows for {}, which no plugin brings", plugin.name, backend));
+      line("warn", fmt::format("plugin {} has kernel rows for {}, which no plugin provides", plugin.name, backend));
   for (const PluginInfo& plugin : backplane::plugins())
     if (plugin.state == "refused") line("warn", fmt::format("plugin {} is refused: {}", plugin.name, plugin.why));
 }
@@ -35,7 +35,7 @@ std::set<std::string> found_backends() {
   return names;
 }
 
-// What the backend says beyond what is said of every device: of libraries that it may use, for one.
+// Further properties that the backend reports, for example about its optional libraries.
 void print_own_properties(bp_device device) {
   static const std::set<std::string> kCommon{"name", "backend", "ordinal", "plugin", "total_memory", "alignment"};
   for (const auto& [name, value] : properties(device))

@@ -18,7 +18,7 @@
 
 int main(int argc, char** argv) {
   using namespace backplane;
-  CLI::App app{"Looks into an installation of backplane: its plugins, devices and ops."};
+  CLI::App app{"Inspects an installation of backplane: its plugins, devices and ops."};
   app.require_subcommand(0, 1);  // none is refused below, so that an unknown word is reported by name
   app.set_version_flag("--version", BACKPLANE_VERSION);
   std::vector<std::string> folders;
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   });
 
   bool why = false;
-  CLI::App* plugins = app.add_subcommand("plugins", "the plugins that are found");
+  CLI::App* plugins = app.add_subcommand("plugins", "the plugins that were found");
   plugins->add_flag("--why", why, "with the folders searched and the reason of each refusal");
   plugins->callback([&] { command = [&] { return cli::plugins(why); }; });
 
@@ -49,42 +49,42 @@ int main(int argc, char** argv) {
   explain->add_option("OP", op, "its full name, or the part after ::")->required();
   bool placement = false;
   std::vector<std::string> on;
-  explain->add_flag("--placement", placement, "what runs where when its first sample is called, on each device");
-  explain->add_option("--device", on, "of --placement: on these alone, as in sim or sim:1");
+  explain->add_flag("--placement", placement, "which kernels run when its first sample is called, on each device");
+  explain->add_option("--device", on, "with --placement: only on these devices, as in sim or sim:1");
   explain->callback([&] {
     command = [&] { return placement || !on.empty() ? cli::explain_placement(op, on) : cli::explain_op(op); };
   });
 
   std::string file;
-  CLI::App* lint = app.add_subcommand(
-      "lint", "checks a plugin's symbols, manifest and table; runs its code, in a process of its own");
+  CLI::App* lint =
+      app.add_subcommand("lint", "checks a plugin's symbols, manifest and table; runs its code in a separate process");
   lint->add_option("PLUGIN.so", file, "the shared object")->required();
   lint->callback([&] { command = [&] { return cli::lint(file); }; });
 
   std::string kind, name, folder, language;
   bool kernel = false, wheel = false;
-  CLI::App* made = app.add_subcommand("new", "writes a project of your own: a backend or an op");
+  CLI::App* made = app.add_subcommand("new", "writes a new project: a backend or an op");
   made->add_option("KIND", kind, "backend or op")->required();
   made->add_option("NAME", name, "its name; of an op also NAMESPACE::NAME")->required();
   made->add_option("FOLDER", folder, "a new folder to write it to")->required();
   made->add_option("--language", language,
                    "of a backend, or of an op's kernel: c++ (the default), c, or for a backend that of its devices; an "
                    "unknown one lists those that there are");
-  made->add_flag("--kernel", kernel, "of an op: with a kernel of your own for the CPU");
-  made->add_flag("--wheel", wheel, "of an op: with what makes a typed Python package of it");
+  made->add_flag("--kernel", kernel, "of an op: with a kernel for the CPU");
+  made->add_flag("--wheel", wheel, "of an op: with the files of a typed Python package");
   made->callback([&] { command = [&] { return cli::scaffold(kind, name, folder, language, kernel, wheel); }; });
 
   conformance::Options tried;
-  CLI::App* kit = app.add_subcommand("conformance", "tries every op on a device against the CPU");
+  CLI::App* kit = app.add_subcommand("conformance", "compares every op on a device with the CPU");
   kit->add_option("--device", tried.device, "its name, as in sim or sim:1")->required();
   kit->add_option("--plugin", tried.plugins, "shared objects to load first");
   kit->add_option("--op", tried.op, "only ops whose name matches the pattern, as in 'bitwise_*'");
-  kit->add_option("--mode", tried.mode, "what is tried")->check(CLI::IsMember(conformance::mode_names()));
+  kit->add_option("--mode", tried.mode, "the kind of tests")->check(CLI::IsMember(conformance::mode_names()));
   kit->add_option("--json", tried.json, "file for the outcome of every case");
   kit->add_option("--html", tried.html, "file for a page with the table of ops and dtypes");
-  kit->add_flag("--resume", tried.resume, "go on where a run with the same options and --json was stopped");
+  kit->add_flag("--resume", tried.resume, "continue a stopped run with the same options and --json");
   kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
-  kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and fail nothing");
+  kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and are not failures");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });
 
   cli::RunOptions model;
@@ -94,20 +94,20 @@ int main(int argc, char** argv) {
   run->add_option("--output", model.outputs, "a .npy file for each result, in order");
   run->add_option("--device", model.device, "where it runs, as in sim or sim:1; else where the file says");
   run->add_option("--plugin", model.plugins, "shared objects to load first");
-  run->add_option("--seed", model.seed, "of the random numbers that it draws");
-  run->add_flag("--assignment", model.assignment, "who runs which node");
+  run->add_option("--seed", model.seed, "the seed of its random numbers");
+  run->add_flag("--assignment", model.assignment, "which kernel runs each node");
   run->callback([&] { command = [&] { return cli::run_graph(model); }; });
 
   CLI::App* converted = app.add_subcommand("convert", "writes a model in ONNX's format as a file that `run` runs");
   converted->prefix_command();  // Python reads its options
   converted->set_help_flag();
   converted->callback([&] { command = [&] { return cli::convert(converted->remaining()); }; });
-  CLI::App* launched = app.add_subcommand("launch", "starts a Python program on several ranks, by mpirun");
+  CLI::App* launched = app.add_subcommand("launch", "starts a Python program on several ranks with mpirun");
   launched->prefix_command();
   launched->set_help_flag();
   launched->callback([&] { command = [&] { return cli::launch(launched->remaining()); }; });
 
-  CLI::App* bridged = app.add_subcommand("bridge", "what a plugin provides to another framework");
+  CLI::App* bridged = app.add_subcommand("bridge", "lists what a plugin provides to another framework");
   bridged->prefix_command();
   bridged->set_help_flag();
   bridged->callback([&] { command = [&] { return cli::bridge(bridged->remaining()); }; });

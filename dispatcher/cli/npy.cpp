@@ -31,7 +31,7 @@ template <class... Parts>
   detail::fail(BP_ERROR_VALUE, path, ": ", parts...);
 }
 
-// What stands behind 'key': in the header, up to a comma outside of parentheses or the closing brace.
+// The value of 'key': in the header, up to a comma outside of parentheses or the closing brace.
 std::string entry(const std::string& header, const char* key) {
   size_t at = header.find("'" + std::string(key) + "'");
   if (at == std::string::npos) return "";
@@ -83,10 +83,10 @@ std::vector<int64_t> shape_of(const std::string& path, const std::string& text) 
 std::string read_header(const std::string& path, std::ifstream& in) {
   std::array<char, 8> begin{};
   if (!in.read(begin.data(), begin.size()) || !std::equal(kMagic.begin(), kMagic.end(), begin.begin()))
-    refuse(path, "is no file of NumPy's (.npy)");
+    refuse(path, "is not a NumPy file (.npy)");
   uint32_t length = 0;
   const bool first = begin[6] == 1;
-  if (begin[6] < 1 || begin[6] > 3) refuse(path, "is of version ", int{begin[6]}, " of the format, which is not known");
+  if (begin[6] < 1 || begin[6] > 3) refuse(path, "has version ", int{begin[6]}, " of the format, which is not known");
   in.read(reinterpret_cast<char*>(&length), first ? 2 : 4);
   if (!in || length > kMaxHeader) refuse(path, "its header has ", length, " bytes, expected at most ", kMaxHeader);
   std::string header(length, '\0');

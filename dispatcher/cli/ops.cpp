@@ -24,7 +24,7 @@ std::vector<OpHandle> sorted_ops() {
   return ops;
 }
 
-// Opens what is found, so that the tables show the kernels of every plugin that loads here.
+// Opens all found plugins, so that the tables show every kernel that loads here.
 void open_everything() {
   for (const PluginInfo& plugin : backplane::plugins()) {
     if (plugin.state != "found") continue;
@@ -113,7 +113,7 @@ std::vector<OpHandle> ops_named(const std::string& name) {
   if (wanted.empty())
     for (const OpHandle op : sorted_ops())
       if (short_name(op_def(op).name) == name) wanted.push_back(op);
-  BP_CHECK(!wanted.empty(), VALUE, "explain: there is no op ", name, "; `backplane ops` lists them");
+  BP_CHECK(!wanted.empty(), VALUE, "explain: found no op ", name, "; `backplane ops` lists them");
   return wanted;
 }
 

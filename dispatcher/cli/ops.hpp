@@ -1,6 +1,6 @@
 // The commands about ops.
 //
-// Each prints to standard output and returns the process's exit status: 0, or 1 where what it was asked about has a
+// Each prints to standard output and returns the process's exit status: 0, or 1 if the subject of the command has a
 // fault. Throws Error; main prints it. Uses the public interface alone.
 #pragma once
 

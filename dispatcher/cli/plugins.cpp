@@ -34,7 +34,7 @@ void print_folders() {
 
 int plugins(bool why) {
   const std::vector<PluginInfo> all = backplane::plugins();
-  if (all.empty()) fmt::print("no plugin is found\n");
+  if (all.empty()) fmt::print("no plugin was found\n");
   size_t width = 4;
   for (const PluginInfo& plugin : all) width = std::max(width, plugin.name.size());
   for (const PluginInfo& plugin : all) {
@@ -42,7 +42,7 @@ int plugins(bool why) {
                plugin.backends.empty() ? "-" : joined(plugin.backends), plugin.ops.size(), plugin.path);
     if (why && !plugin.why.empty()) fmt::print("{:<{}}  {}\n", "", width, plugin.why);
     if (why && !plugin.waits_for.empty())
-      fmt::print("{:<{}}  has kernel rows for {}, which no plugin brings: they are never called\n", "", width,
+      fmt::print("{:<{}}  has kernel rows for {}, which no plugin provides: they are never called\n", "", width,
                  joined(plugin.waits_for));
   }
   if (why) print_folders();
@@ -64,11 +64,11 @@ int lint_here(const std::string& path) {
   return good ? 0 : 1;
 }
 
-// How a child that has not come to its end did end; it runs the plugin's code.
+// Reports a child that was ended by a signal while it ran the plugin's code.
 int report_ended(const std::string& path, int status) {
   const std::string how = !WIFSIGNALED(status) ? fmt::format("exit({})", WEXITSTATUS(status))
                           : WTERMSIG(status) == SIGALRM
-                              ? fmt::format("SIGALRM, for it did not return in {} seconds", kLintSeconds)
+                              ? fmt::format("SIGALRM, because it did not return within {} seconds", kLintSeconds)
                               : fmt::format("the signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   fmt::print("{}: error: its code ended the process of lint by {}\n", path, how);
   fmt::print(

@@ -39,7 +39,7 @@ fs::path templates_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path folder = program.parent_path().parent_path() / "share" / "backplane" / "templates";
-  BP_CHECK(fs::is_directory(folder, error), VALUE, "new: there is no ", folder.string(),
+  BP_CHECK(fs::is_directory(folder, error), VALUE, "new: found no ", folder.string(),
            ". Fix: install the SDK's component sdk");
   return folder;
 }
@@ -67,8 +67,8 @@ std::vector<Template> templates() {
 
 Template template_for(const std::string& kind, const std::string& stated, bool kernel) {
   BP_CHECK(kernel || kind != "op" || stated.empty(), VALUE, "new op: found --language ", stated,
-           ", but an op without a kernel is written in none. Fix: add --kernel, or leave --language out");
-  BP_CHECK(!kernel || kind == "op", VALUE, "new ", kind, ": --kernel is of an op. Fix: leave it out");
+           ", but an op without a kernel has no language. Fix: add --kernel, or leave --language out");
+  BP_CHECK(!kernel || kind == "op", VALUE, "new ", kind, ": --kernel applies only to an op. Fix: leave it out");
   const std::string language = stated.empty() && (kernel || kind != "op") ? "c++" : stated;
   std::set<std::string> kinds;
   std::string offered;
@@ -81,7 +81,7 @@ Template template_for(const std::string& kind, const std::string& stated, bool k
   }
   BP_CHECK(kinds.count(kind) != 0, VALUE, "new: found \"", kind, "\", expected one of ",
            fmt::format("{}", fmt::join(kinds, ", ")));
-  ::backplane::detail::fail(BP_ERROR_VALUE, "new ", kind, ": there is no template in the language \"", language,
+  ::backplane::detail::fail(BP_ERROR_VALUE, "new ", kind, ": found no template in the language \"", language,
                             "\". Fix: --language with one of ", offered);
 }
 
@@ -150,7 +150,7 @@ void check_name(const std::string& what, const std::string& name) {
            "\" is taken by C++, CMake or backplane. Fix: choose another");
   for (const PluginInfo& plugin : backplane::plugins())
     BP_CHECK(plugin.name != name && std::count(plugin.backends.begin(), plugin.backends.end(), name) == 0, VALUE,
-             "new: the ", what, " \"", name, "\" is that of ", plugin.path, ". Fix: choose another");
+             "new: the ", what, " \"", name, "\" is already used by ", plugin.path, ". Fix: choose another");
 }
 
 Words words_of(const Template& made_of, const std::string& name) {
@@ -159,7 +159,8 @@ Words words_of(const Template& made_of, const std::string& name) {
   check_name("name", last);
   Words words{{made_of.name_word, last}};
   if (made_of.namespace_word.empty()) {
-    BP_CHECK(colons == std::string::npos, VALUE, "new: found \"", name, "\"; a ", made_of.kind, " is in no namespace");
+    BP_CHECK(colons == std::string::npos, VALUE, "new: found \"", name, "\"; a ", made_of.kind,
+             " does not have a namespace");
     return words;
   }
   const std::string space = colons == std::string::npos ? "my_" + last : name.substr(0, colons);
@@ -167,7 +168,7 @@ Words words_of(const Template& made_of, const std::string& name) {
   const std::string entry = text_of(made_of.folder / "ops.yaml");
   const bool own = last == made_of.name_word || last == made_of.namespace_word;
   BP_CHECK(own || !std::regex_search(entry, std::regex("\\b" + last + "\\b")), VALUE, "new: the name \"", last,
-           "\" means something else in the op that is written. Fix: choose another, as in my_", last);
+           "\" has another meaning in the generated op. Fix: choose another, as in my_", last);
   BP_CHECK(space != last, VALUE, "new: the namespace and the op are both \"", last,
            "\". Fix: choose another namespace, as in my_", last, "::", last);
   words.emplace_back(made_of.namespace_word, space);
@@ -245,7 +246,7 @@ const char* generator_option() {
 
 int scaffold(const std::string& kind, const std::string& name, const std::string& folder, const std::string& language,
              bool kernel, bool wheel) {
-  BP_CHECK(!wheel || kind == "op", VALUE, "new ", kind, ": --wheel is of an op. Fix: leave it out");
+  BP_CHECK(!wheel || kind == "op", VALUE, "new ", kind, ": --wheel applies only to an op. Fix: leave it out");
   const Template made_of = template_for(kind, language, kernel);
   const Words words = words_of(made_of, name);
   std::error_code error;

@@ -1,7 +1,7 @@
 // `backplane new`: a project of one's own, made of a template that the SDK brings.
 //
 // Templates are the folders of share/backplane/templates: projects that build and pass their tests as they are. In
-// each, template.json says what it is and which of its words become names. Prints to standard output and returns the
+// each, template.json describes it, and lists the words that become names. Prints to standard output and returns the
 // process's exit status. Throws Error; main prints it.
 #pragma once
 

@@ -96,9 +96,9 @@ class Cond final : public Structured {
     BP_CHECK(a.size() == b.size(), TYPE, name(), ": one function returns ", a.size(), " tensors, the other ", b.size());
     for (size_t j = 0; j < a.size(); ++j)
       BP_CHECK(same_shape(*a[j].get(), *b[j].get()) && a[j].dtype() == b[j].dtype(), SHAPE, name(),
-               ": the two functions return results of other shapes or dtypes: result ", j, " is ", form_text(a[j]),
+               ": the two functions return different shapes or dtypes: result ", j, " is ", form_text(a[j]),
                " of the first and ", form_text(b[j]),
-               " of the second. Fix: make them alike, with astype, reshape or broadcast_to");
+               " of the second. Fix: make them equal with astype, reshape or broadcast_to");
   }
 
  private:

@@ -1,8 +1,8 @@
 // scan: a body over the first axis of some tensors, carrying others along.
 //
-// Arguments: what is carried, what is gone through, what stays as it is. The body takes all three, of what is gone
-// through one slice, and returns what it carries on and one slice of each further result. A backward pass keeps what
-// was carried into each step, and computes the rest of the step again.
+// Arguments: the carry, the sequences, and the constants. The body takes all three, with one slice of each
+// sequence. It returns the new carry and one slice of each further result. A backward pass keeps the carry
+// of each step, and computes the rest of the step again.
 #include "backplane/transforms.hpp"
 #include "call/formulas/role_calls.hpp"
 #include "control/structured.hpp"
@@ -126,7 +126,7 @@ class Scan final : public Structured {
     return duals;
   }
 
-  // The batch stands at axis 0 of what is carried, and at axis 1 of what is gone through.
+  // The batch is axis 0 of the carry, and axis 1 of the sequences.
   Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override {
     Tensors rows(args.begin(), args.end());
     std::vector<bool> have = batched;
@@ -218,7 +218,7 @@ class Scan final : public Structured {
     return moves;
   }
 
-  // Which arguments have a cotangent where these results have one, of what is carried on in any step.
+  // The arguments that have a cotangent if these results have one, or the carry has one in any step.
   std::vector<bool> moving_for(Args init, const std::vector<bool>& given) const {
     uint64_t bits = 0;
     for (size_t j = 0; j < given.size(); ++j)
@@ -271,7 +271,7 @@ class Scan final : public Structured {
   Tensors stacked(Args args, const std::vector<Tensors>& slices) const {
     Tensors whole;
     if (slices.empty()) {
-      // Without a step, no body runs: what has no step may have no end, or an error.
+      // Without a step, no body runs: running it could fail or never end.
       const Tensors found = static_cast<const ClosedFunction&>(*bodies_[0]).result_forms(body_examples(0, args));
       for (size_t j = sizes_.carried; j < found.size(); ++j) {
         std::vector<int64_t> shape{0};
@@ -301,7 +301,7 @@ class Scan final : public Structured {
       const bool beyond = __builtin_mul_overflow(t.get()->nbytes, static_cast<uint64_t>(length_), &needed);
       BP_CHECK(room == 0 || (!beyond && needed <= room), MEMORY, name(), ": ", length_, " steps with a result of ",
                form_text(t), " make a tensor of ", beyond ? "more than 2^64" : std::to_string(needed),
-               " bytes, and the device has ", room, ". Fix: return less for each step, or carry what is needed of it");
+               " bytes, and the device has ", room, ". Fix: return less for each step, or carry the needed part");
     }
   }
 
@@ -315,8 +315,9 @@ class Scan final : public Structured {
   void check_lengths(Args args) const {
     BP_CHECK(length_ >= 0, VALUE, name(), ": argument length: found ", length_, ", expected 0 or more");
     for (const Tensor& t : group(args, 1))
-      BP_CHECK(t.ndim() > 0 && t.shape()[0] == length_, SHAPE, name(), ": goes through tensors along axis 0, of size ",
-               length_, "; found one ", t.ndim() == 0 ? "without dimensions" : "of another size");
+      BP_CHECK(t.ndim() > 0 && t.shape()[0] == length_, SHAPE, name(),
+               ": argument xs: expected tensors with axis 0 of size ", length_, "; found one ",
+               t.ndim() == 0 ? "without dimensions" : "of another size");
   }
 
   Sizes sizes_;

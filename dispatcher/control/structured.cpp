@@ -28,10 +28,10 @@ void Structured::check_carry(Args carried, Args found) const {
   for (size_t i = 0; i < carried.size(); ++i) {
     const bool same_dtype = carried[i].dtype() == found[i].dtype();
     BP_CHECK(same_dtype && same_shape(*carried[i].get(), *found[i].get()), SHAPE, name(),
-             ": its body changes the shape or the dtype of what it carries: element ", i, " comes as ",
-             form_text(carried[i]), " and is returned as ", form_text(found[i]), ". Fix: ",
-             same_dtype ? "return it in the shape that it came in, or begin with one of the shape that is returned"
-                        : "cast what is returned with astype, or begin with a value of the dtype that is returned");
+             ": its body changes the shape or the dtype of the carry: element ", i, " comes as ", form_text(carried[i]),
+             " and is returned as ", form_text(found[i]), ". Fix: ",
+             same_dtype ? "return it with its original shape, or start with the returned shape"
+                        : "cast the returned value with astype, or start with a value of the returned dtype");
   }
 }
 

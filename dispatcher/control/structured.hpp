@@ -27,17 +27,17 @@ class Structured : public ClosedFunction {
   const OpEntry& op() const { return op_; }
   const std::vector<Body>& bodies() const { return bodies_; }
   const std::vector<size_t>& counts() const { return counts_; }
-  // What the op's argument is that is neither a tensor nor a body.
+  // The op's argument that is not a tensor and not a body.
   virtual bp_value plain_argument(size_t) const { return {}; }
   // What body `b` is called with, as far as shape, dtype and device go.
   virtual Tensors body_examples(size_t b, Args args) const = 0;
-  // The results, likewise, where the bodies give these.
+  // The results as examples, if the bodies give these.
   virtual Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const = 0;
   Tensors result_forms(Args args) const override;
 
  protected:
   Args group(Args args, size_t k) const;
-  // A body gives on what it was given: as many tensors, each of its shape and dtype.
+  // A body returns a carry of the form that it got: as many tensors, with equal shapes and dtypes.
   void check_carry(Args carried, Args found) const;
 
   const OpEntry& op_;
@@ -51,7 +51,7 @@ std::vector<size_t> counts_of(const Call& call);
 // The same op with other bodies, at the levels that are active.
 Tensors call_structured(const std::shared_ptr<Structured>& function, Args args);
 
-// What a body that is no graph says of its results' forms: those of its trace, which a part above makes.
+// The forms of the results of a body that is not a graph, from its trace. A part above provides the function.
 extern Tensors (*traced_forms)(const Body& body, Args args);
 
 // A body of a C++ callable, which uses nothing but its arguments. `moves`: as ClosedFunction has it.
@@ -61,7 +61,7 @@ std::vector<uint64_t> moves_of(const Body& body);
 uint64_t moved_results(const Body& body, const std::vector<bool>& moving);
 // Which arguments of a body move one of these results.
 std::vector<bool> moving_arguments(const Body& body, uint64_t results, size_t n_args);
-// Flags those of the first `n_carried` arguments too that are inexact and moved in one of the steps of a loop.
+// Also flags each of the first `n_carried` arguments that is inexact and that a step of a loop moves.
 void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving);
 // A body over a batch: `batched` says which arguments have it, at axis 0; all results do.
 Body batched_body(const Body& body, int64_t size, std::vector<bool> batched);
@@ -72,14 +72,14 @@ Tensor example_of(Shape shape, const Tensor& like);
 std::vector<size_t> inexact_of(Args tensors);
 // Which are floating or complex, and flagged.
 std::vector<size_t> inexact_of(Args tensors, const std::vector<bool>& flags, size_t first_flag = 0);
-// Which are floating or complex, and of whose bits, from bit `first` on, one is among `bits`.
+// The floating or complex tensors of which a bit, from bit `first` on, is in `bits`.
 std::vector<size_t> inexact_of(Args tensors, uint64_t bits, size_t first = 0);
 // Which tensors there are.
 std::vector<bool> present_of(Args tensors);
 Tensors picked(Args tensors, const std::vector<size_t>& which);
 Tensors joined(std::initializer_list<Args> lists);
 Tensor zeros_of(Shape shape, const Tensor& like);
-// A bool per row, as a mask of what has `like`'s shape with the rows at axis 0.
+// A bool per row, as a mask that broadcasts with `like`, whose axis 0 are the rows.
 Tensor row_mask(const Tensor& rows, const Tensor& like);
 // Zeros like the tensors of `like` in place of those that are empty.
 Tensors filled_up(Args tensors, Args like);

@@ -1,4 +1,4 @@
-// while_loop: a body, as long as a condition holds of what it carries.
+// while_loop: runs a body as long as a condition holds for the carry.
 #include "backplane/transforms.hpp"
 #include "call/formulas/role_calls.hpp"
 #include "control/structured.hpp"
@@ -7,7 +7,7 @@
 namespace backplane::core {
 namespace {
 
-// Arguments: what is carried, then what stays as it is; both bodies take both.
+// Arguments: the carry, then the constants; both bodies take both.
 class While final : public Structured {
  public:
   using Structured::Structured;
@@ -29,10 +29,9 @@ class While final : public Structured {
   }
 
   Forward forward(Args) override {
-    detail::fail(
-        BP_ERROR_NOT_IMPLEMENTED, name(),
-        ": has no reverse mode, as the number of its steps is not known before it has run. Fix: use scan with a "
-        "fixed number of steps, or forward mode (jvp)");
+    detail::fail(BP_ERROR_NOT_IMPLEMENTED, name(),
+                 ": has no reverse mode, because the number of its steps is not known in advance. Fix: use scan with a "
+                 "fixed number of steps, or forward mode (jvp)");
   }
 
   Duals jvp(Args primals, Args tangents) override {
@@ -111,7 +110,7 @@ class While final : public Structured {
   }
   void check_next(Args args, Args next) const {
     BP_CHECK(next.size() == counts_[0], TYPE, name(), ": its body returns ", next.size(), " tensors, expected ",
-             counts_[0], ", those that it carries");
+             counts_[0], ", the size of its carry");
     check_carry(args.first(counts_[0]), next);
   }
 };

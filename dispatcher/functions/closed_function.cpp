@@ -29,7 +29,7 @@ bool has_tag(std::string_view tags, std::string_view tag) {
 }  // namespace
 
 std::vector<Tensor> ClosedFunction::result_forms(std::span<const Tensor>) const {
-  detail::fail(BP_ERROR_NOT_IMPLEMENTED, name(), ": is no graph, so that nothing is known of its results before a run");
+  detail::fail(BP_ERROR_NOT_IMPLEMENTED, name(), ": is not a graph, so its results are not known before it runs");
 }
 
 void add_function_maker(const char* tag, MakeFunction make) { makers().push_back({tag, make}); }

@@ -36,7 +36,7 @@ inline bool is_closed(const GraphFunction& function) {
 }
 
 // Makes the function of a call of an op that has several Graph arguments, or whose Graph argument brings no rules of
-// its own: those are the op's. By tag of the op; added by static initialisers. nullptr where there is none.
+// its own: those are the op's. By tag of the op; added by static initialisers. nullptr if the op has no such tag.
 struct Call;
 using MakeFunction = std::shared_ptr<GraphFunction> (*)(const Call& call);
 void add_function_maker(const char* tag, MakeFunction make);

@@ -18,7 +18,7 @@ namespace {
 
 bool any(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
 
-// The sum over the batch, and where there is none that of equal rows.
+// The sum over the batch. If `t` is not batched, its rows are equal, and the sum is `size` times `t`.
 Tensor summed(const Tensor& t, bool batched, int64_t size) {
   constexpr int64_t kRows[] = {0};
   return roles::sum(impl(batched ? t : roles::repeated(impl(t), size)), kRows);
@@ -150,7 +150,7 @@ std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& fun
     for (size_t j = 0; j < found.results.size(); ++j)
       BP_CHECK(!found.batched[j] || (found.results[j].ndim() > 0 && found.results[j].shape()[0] == size), SHAPE,
                function.name(), ": its batch rule says that result ", j, " has the batch, of size ", size,
-               ", at axis 0; it has not");
+               ", at axis 0, but the result does not have it");
     results = std::move(found.results);
     results_batched = std::move(found.batched);
   } else if (is_closed(function) && !any(batched)) {

@@ -8,7 +8,7 @@
 namespace backplane::core {
 
 // A function over all rows of a batch: each of its members is the original's, run at the batching level. The batch is
-// at axis 0 of what has one.
+// axis 0 of each tensor that has one.
 class OverRows final : public DerivedFunction {
  public:
   // `report` receives which results have the batch, until `stop_reporting`.

@@ -104,7 +104,7 @@ void call_higher_order(const Call& call) {
     if (v.tag == BP_TAG_GRAPH) function = static_cast<GraphFunction*>(const_cast<void*>(v.u.p));
     each_tensor(&v, 1, [&](TensorImpl* t) { args.push_back(Tensor::share(t)); });
   }
-  BP_CHECK(function, TYPE, record.name, ": takes a function; found none");
+  BP_CHECK(function, TYPE, record.name, ": expected a function, found none");
   std::shared_ptr<GraphFunction> made;
   if (const MakeFunction make = function_maker(record.def)) {
     made = make(call);

@@ -78,7 +78,8 @@ std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bo
 void Arguments::check_unchanged(const GraphFunction& function, const Level& level) const {
   for (size_t i = 0; i < tensors.size(); ++i)
     BP_CHECK(!tensors[i] || version_now(*impl(tensors[i])) == 0, VALUE, function.name(), ": changes its argument ", i,
-             " in place, which ", level.transform, " would lose. Fix: copy it first, and return the new value");
+             " in place, and ", level.transform,
+             " would lose the change. Fix: copy it first, and return the new value");
 }
 
 // ---- derived functions -----------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ Tensor AtJvpLevel::leave(const Level& level, const Tensor& result) {
   Tensor inner = inner_of(level, result);
   const Wrapper* wrapper = wrapper_of(level, impl(result));
   BP_CHECK(!wrapper || !wrapper->tangent, VALUE, name(), ": uses a tensor from outside that ", transform_,
-           " differentiates, of which its rules say nothing; make it an argument, or use stop_gradient of it");
+           " differentiates, and which its rules do not cover. Fix: make it an argument, or use stop_gradient of it");
   return inner;
 }
 

@@ -1,7 +1,7 @@
 // Functions derived by levels for the levels below: each pushes its level again, with its serial, around the original.
 //
-// So tensors of the level that the function uses from outside stay what they are, and the level's own results are taken
-// apart before they go down. A derived function may outlive the call that made it: a node below keeps it.
+// So the function sees tensors of the level from outside unchanged, and the level's own results are unwrapped
+// before they go down. A derived function may outlive the call that made it: a node below keeps it.
 #pragma once
 
 #include "functions/closed_function.hpp"
@@ -11,8 +11,8 @@
 
 namespace backplane::core {
 
-// Tensors from below, as a level that a function runs at has them for its own: what the function makes of them is the
-// level's too, and may be written into what it makes of nothing. `batched`: which have the batch of a batching level.
+// Tensors from below, as a level that a function runs at has them for its own: values computed from them belong to
+// the level too, and may be written into new tensors. `batched`: which have the batch of a batching level.
 std::vector<Tensor> entered(const Level& level, Args inner, const std::vector<bool>& batched = {});
 
 // The arguments of a function, entered. They are its caller's: a change in place would be lost with the level.
@@ -69,7 +69,7 @@ class AtGradLevel final : public Reentered {
   std::vector<bool> followed_;
 };
 
-// A forward level, none of whose tangents the function may use: its rules say nothing of them.
+// A forward level whose tangents the function must not use, because its rules do not cover them.
 class AtJvpLevel final : public Reentered {
  public:
   AtJvpLevel(GraphFunction& inner, const JvpLevel& level)
@@ -82,7 +82,7 @@ class AtJvpLevel final : public Reentered {
   uint64_t serial_;
 };
 
-// A checkpoint in forward mode: from primals and the tangents that are no zeros to results and their tangents.
+// A checkpoint in forward mode: from primals and the tangents that are not zero to results and their tangents.
 class ForwardPass final : public DerivedFunction {
  public:
   // `report` receives which results have a tangent, until `stop_reporting`.

@@ -187,8 +187,8 @@ class CustomStep final : public Step {
       const Tensor& arg = args_[i].tensor;
       BP_CHECK(same_shape(*found[i].get(), *arg.get()), SHAPE, name(), ": its backward rule returned cotangent ", i,
                " of shape ", shape_text(found[i].shape()), ", argument ", i, " has ", shape_text(arg.shape()),
-               ". Fix: reduce it to the argument's shape, or, where the forward rule returned results of other shapes "
-               "than the function does, correct that one");
+               ". Fix: reduce it to the argument's shape. If the forward rule returned results of other shapes "
+               "than the function, correct the forward rule");
       BP_CHECK(found[i].dtype() == arg.dtype() || !is_inexact(arg.dtype()), DTYPE, name(),
                ": its backward rule returned cotangent ", i, " of dtype ", kDtypeNames[found[i].dtype()], ", argument ",
                i, " is of ", kDtypeNames[arg.dtype()], "; cast it");

@@ -1,4 +1,4 @@
-// The public side of graph functions: what one without rules says, those made of callables, and the backward rule that
+// The public side of graph functions: errors of missing rules, functions made of callables, and the backward rule that
 // follows from a forward one.
 
 #include "functions/graph_rules.hpp"
@@ -105,7 +105,7 @@ class Transposed final : public GraphFunction {
 }  // namespace
 
 std::shared_ptr<GraphFunction> make_custom_function(std::string name, CustomRules rules) {
-  BP_CHECK(rules.call, VALUE, name, ": a custom function needs what it computes (call)");
+  BP_CHECK(rules.call, VALUE, name, ": a custom function needs a function to compute (call)");
   return std::make_shared<MadeOfCallables>(std::move(name), false, std::move(rules));
 }
 
@@ -132,7 +132,7 @@ bool ByForwardRules::active() noexcept {
 
 void throw_missing_rule(const GraphFunction& function, const char* transform, const char* rule) {
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, function.name(), ": ", transform,
-               " needs a rule that this function lacks; give it with ", rule);
+               " needs a rule that this function lacks. Fix: add it with ", rule);
 }
 
 std::shared_ptr<GraphFunction> with_backward(GraphFunction& function, const char* transform) {

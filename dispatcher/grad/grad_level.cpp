@@ -128,7 +128,7 @@ Pullback GradScope::leave(std::span<Tensor> results, size_t n_roots) {
 
 namespace {
 const PullbackState& held(const std::shared_ptr<PullbackState>& state) {
-  BP_CHECK(state, VALUE, "pullback: found an empty one, which a default-made Pullback is; expected one that vjp gave");
+  BP_CHECK(state, VALUE, "pullback: found an empty (default-constructed) Pullback; expected one that vjp returned");
   return *state;
 }
 }  // namespace

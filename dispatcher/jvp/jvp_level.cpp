@@ -48,7 +48,7 @@ class Tangents {
   Tangents(const Level& level, const Call& call, const bp_value* inner, bp_dtype dtype)
       : level_(level), call_(call), inner_(inner), dtype_(dtype) {}
 
-  // Those of a formula's targets; false: all of them are zero. Where some are not, the others are made.
+  // Reads the tangents of a formula's targets; false if all are zero. Otherwise creates the zero ones.
   bool read(const bp_formula& formula) {
     bool any = false;
     for (uint32_t k = 0; k < formula.n_targets; ++k) any = any || has_tangent(level_, call_.args[formula.targets[k]]);
@@ -198,7 +198,7 @@ Tensor JvpScope::enter(const Tensor& primal, const Tensor& tangent) {
   const char* who = level_->transform;
   if (tangent) {
     BP_CHECK(is_inexact(primal.dtype()), DTYPE, who, ": a primal of dtype ", kDtypeNames[primal.dtype()],
-             " has no tangent; only floating and complex tensors have: cast it, or leave its tangent out");
+             " has no tangent; only floating and complex tensors have one: cast it, or leave its tangent out");
     BP_CHECK(tangent.dtype() == primal.dtype(), DTYPE, who, ": a tangent of dtype ", kDtypeNames[tangent.dtype()],
              " for a primal of dtype ", kDtypeNames[primal.dtype()], "; they must agree: cast it");
     BP_CHECK(same_shape(*tangent.get(), *primal.get()), SHAPE, who,

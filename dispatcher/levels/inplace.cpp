@@ -82,7 +82,7 @@ void adopt_history(const Tensor& tensor, const TensorImpl& of) {
   }
 }
 
-// `value` with the history of `target` where that is kept, also where it is none.
+// `value` with the history of `target` (which may be empty), if that is kept.
 Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
   const TensorImpl* source = impl(value);
   Level* level = target.wrapper ? level_of(target) : nullptr;
@@ -105,8 +105,8 @@ Tensor keeping(const TensorImpl& target, const Tensor& value, Keep keep) {
   const bool batched = from && from->batched;
   BP_CHECK(
       batched == target.wrapper->batched, VALUE, level->transform,
-      ": a tensor that is one for all rows would get a value for each, and lose its gradient, as the change is not "
-      "recorded. Fix: make the tensor one per row first, or change it where changes are recorded");
+      ": a tensor shared by all rows would get a value for each row, and lose its gradient, because the change is not "
+      "recorded. Fix: make it one tensor per row first, or change it where changes are recorded");
   Tensor made = Tensor::adopt(wrap(*level, impl(below.detach_handle()), batched));
   if (here)
     adopt_history(made, target);
@@ -128,7 +128,7 @@ bool is_differentiated(const TensorImpl& tensor) {
 Tensor put_back(const TensorImpl& view, const Tensor& piece) {
   ViewRecord& record = *view.view;
   if (record.op->flags & kDetaches) {
-    // What is written down has no op for another value under the same derivatives.
+    // A trace has no op that gives a tensor another value and keeps its derivatives.
     BP_CHECK(!thread_state.level || !thread_state.level->every_call, VALUE, record.op->record->name,
              ": writing through the result of detach, data or stop_gradient is refused inside ",
              thread_state.level->every_call->transform, ". Fix: change the tensor itself, under no_grad");
@@ -193,7 +193,7 @@ bool is_unknown(const TensorImpl& view) {
 }
 
 // A view has its base's history also where it is looked at under no_grad, or in a function whose calls are noted and
-// not recorded. An unrecorded view has none, wherever it is looked at.
+// not recorded. An unrecorded view never has a history.
 class WithRecording {
  public:
   explicit WithRecording(bool on) : before_(records_now()), captures_(std::exchange(thread_state.captures, nullptr)) {
@@ -218,10 +218,11 @@ class WithRecording {
 void take_anew(TensorImpl* view, bool may_be_unknown) {
   ViewRecord& record = *view->view;
   if (record.base_stamp == record.base->wrapper->version) return;
-  BP_CHECK(may_be_unknown || !is_unknown(*view), VALUE, record.op->record->name,
-           ": its tensor was changed in place since, and inside ", view->wrapper->transform,
-           " nothing says whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
-           "the tensor first");
+  BP_CHECK(
+      may_be_unknown || !is_unknown(*view), VALUE, record.op->record->name,
+      ": its tensor was changed in place since, and inside ", view->wrapper->transform,
+      " it is not known whether this is a view, which changes too, or a copy. Fix: call it after the change, or copy "
+      "the tensor first");
   const bool changed_recorded = record.base_stamp < record.base->wrapper->recorded;
   record.unrecorded = record.unrecorded && !changed_recorded;
   const WithRecording recording(!record.unrecorded);
@@ -229,7 +230,7 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
   Level* level = level_of(*view);
   BP_CHECK(level, VALUE, record.op->record->name, ": a view belongs to a ", view->wrapper->transform,
            " that has ended; return it from the transformed function instead of keeping it");
-  // What it was detached to since has a history of its own.
+  // A tensor that was detached from it since has a different history.
   if (record.op->flags & kDetaches) again = keeping(*view, again, Keep::kEverywhere);
   assign(*level, view, impl(again));
   note_change(*view->wrapper, changed_recorded);
@@ -250,8 +251,8 @@ void take_view_anew(TensorImpl* view) {
 
 namespace {
 
-// What is written down has no op for another value under the same derivatives: there a tensor that was detached, and is
-// written to, follows the one that it was detached from no more. Whether that is an error, the level says.
+// A trace has no op that gives a tensor another value and keeps its derivatives. There, a detached tensor that is
+// written to no longer follows its source. The level decides whether that is an error.
 void end_detached(TensorImpl* target) {
   for (TensorImpl* t = target; t->view; t = t->view->base) {
     if (!(t->view->op->flags & kDetaches)) continue;
@@ -322,7 +323,7 @@ void KeepsOlderTensors::check(const Call& call, const TensorImpl& whole) {
   const KeepsOlderTensors* now = keeps_older_tensors;
   BP_CHECK(!now || whole.wrapper->number > now->older_, VALUE, call.op.record->name, ": ", now ? now->function_ : "",
            " writes into a tensor from outside while it is differentiated. Its rules give the derivatives of its "
-           "results alone. Fix: return the value, and write it outside of the function");
+           "results only. Fix: return the value, and write it outside of the function");
 }
 
 void change_in_place(Level& level, const Call& call) {
@@ -333,8 +334,8 @@ void change_in_place(Level& level, const Call& call) {
   if (!inplace && !(target && &call.op == &role_op(Role::kCopy))) return write_outputs(level, call);
   BP_CHECK(wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
            " cannot be written into a tensor that ", level.transform,
-           " does not follow: one from outside, or one that was computed from such tensors alone. Fix: write "
-           "into a copy that is made inside, copy(x) or x.clone(), or return the value");
+           " does not follow: a tensor from outside, or one computed only from such tensors. Fix: write "
+           "into a copy that is made inside, with copy(x) or x.clone(), or return the value");
   if (&level == level.every_call) end_detached(target);
   const TensorImpl* whole = target;
   while (whole->view) whole = whole->view->base;

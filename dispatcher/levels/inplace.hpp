@@ -26,7 +26,7 @@ class KeepsOlderTensors {
   const std::string& function_;
   uint64_t older_;  // the numbers up to this one
 };
-// A call with a given out slot, of which `level` is the highest concerned.
+// A call with a given out slot. `level` is the highest level concerned.
 void change_in_place(Level& level, const Call& call);
 
 }  // namespace backplane::core

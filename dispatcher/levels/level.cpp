@@ -48,7 +48,7 @@ Level* highest_level(const Call& call) {
 }
 
 // Did what may be a view or a copy give a copy? A level without strides of its own computed it below, where what ops
-// make is row-major as it would be without the level: what was given there, a copy or a view, is the answer.
+// make is row-major as it would be without the level. So the result there, a copy or a view, is the answer.
 bool is_copy(const Level& level, const Call& call, const TensorImpl& base, const TensorImpl& result) {
   if (!(call.op.flags & BP_OP_MAYBE_VIEW)) return false;
   const TensorImpl* whole = &base;
@@ -122,13 +122,13 @@ void Level::check_write(const Call&, const TensorImpl&) {}
 bool Level::knows_strides(const TensorImpl&) const { return false; }
 
 void Level::check_active() const {
-  BP_CHECK(active_, VALUE, transform, ": its scope was left before; make a new one for every pass");
+  BP_CHECK(active_, VALUE, transform, ": its scope has ended; make a new one for every pass");
 }
 
 void Level::check_innermost() const {
   check_active();
   BP_CHECK(thread_state.level == this, VALUE, transform, ": its scope is left ",
-           find_level(serial) ? "while one that was made inside it is open" : "on another thread than it was made on",
+           find_level(serial) ? "while an inner scope is still open" : "on another thread than it was made on",
            "; scopes end in the reverse order of their making, on their thread");
 }
 
@@ -179,7 +179,7 @@ bool writes_outputs(const Call& call) {
   return false;
 }
 
-// A call that writes or makes a view, at a level that takes every call, with what stands for tensors from outside.
+// A call that writes or makes a view, at a level that takes every call, with stand-ins for tensors from outside.
 class WithStandIns {
  public:
   WithStandIns(Level& level, const Call& call) {
@@ -283,13 +283,13 @@ Tensor innermost_value(const Tensor& tensor) {
 // A tensor of a trace, to be read.
 [[noreturn]] static void fail_to_read(const core::Wrapper& wrapper, const char* who) {
   if (const core::Level* level = core::find_level(wrapper.serial))
-    detail::fail(BP_ERROR_VALUE, who, ": the tensor is one of a graph that ", wrapper.transform,
-                 " is writing down, so it has no value yet", level->line_of_program(),
+    detail::fail(BP_ERROR_VALUE, who, ": the tensor belongs to a graph that ", wrapper.transform,
+                 " is tracing, so it has no value yet", level->line_of_program(),
                  ". Fix: choose elementwise with where, branch with cond, loop with while_loop or scan, or read the "
                  "value outside of the traced function");
-  detail::fail(BP_ERROR_VALUE, who, ": the tensor is one of a graph that ", wrapper.transform,
-               " wrote down: it was kept when that ended, and has no value. Fix: return it from the traced function, "
-               "and keep what a call gives");
+  detail::fail(BP_ERROR_VALUE, who, ": the tensor belongs to a graph that ", wrapper.transform,
+               " traced: it was kept after the trace ended, and has no value. Fix: return it from the traced function, "
+               "and keep the result of a call");
 }
 
 Tensor plain_value(const Tensor& tensor, const char* who) {

@@ -23,7 +23,7 @@ class Level {
  public:
   enum class Takes : uint8_t { kItsOwn, kEveryCall };
   explicit Level(const char* transform, Takes takes = Takes::kItsOwn);  // becomes the thread's innermost
-  // The same again, for a level that is not on the stack now: what it made belongs to this one.
+  // The same level again, which is not on the stack now: tensors that it made belong to this one.
   Level(const char* transform, uint64_t serial);
   virtual ~Level();  // ends it, where `end` has not
   Level(const Level&) = delete;
@@ -35,7 +35,7 @@ class Level {
   // The call of an op that takes a function, which every level handles (graph_call.hpp).
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
-  // Throws where an in-place change of this wrapper, which is no view of another, would be lost.
+  // Throws if an in-place change of this wrapper, which is not a view of another, would be lost.
   virtual void check_write(const Call& call, const TensorImpl& target);
   // Of a level that takes every call: the wrapper that stands for a tensor from outside, as long as it is active, in
   // calls that write into it or make views of it; or the tensor itself.
@@ -47,8 +47,8 @@ class Level {
   // For errors, where the level knows the user's program: " (FILE:LINE in FUNCTION)", the line that runs now.
   virtual std::string line_of_program() const { return {}; }
 
-  // Has this wrapper, which is no view, the strides that the tensor would have without the level, and so have its
-  // views? Then what may be a view or a copy is known to be the one or the other.
+  // Does this wrapper, which is not a view, have the strides that the tensor would have without the level, and do its
+  // views? Then it is known whether such a result is a view or a copy.
   virtual bool knows_strides(const TensorImpl& whole) const;
 
   // Whether calls are recorded, of a level that has such a switch: no_grad acts on all that are active, and on the
@@ -75,7 +75,7 @@ class Level {
 
 // Are calls recorded, by the innermost level that can or by the tape?
 bool records_now() noexcept;
-// Switches that on or off. What began inside of no_grad records, though what is outside of it does not.
+// Switches that on or off. A level that began inside no_grad records, even if the levels outside do not.
 void set_recording(bool on) noexcept;
 
 // What a transform is taken of: an empty std::function is refused.
@@ -84,7 +84,7 @@ void check_function(const Callable& function, const char* transform) {
   BP_CHECK(function, VALUE, transform, ": the function is empty; expected one from tensors to tensors");
 }
 
-// Runs what is below a level: the thread's stack ends under it for a scope.
+// Runs calls below a level: for a scope, the thread's stack ends under the level.
 class BelowLevel {
  public:
   explicit BelowLevel(const Level& level) : BelowLevel(level.below) {}
@@ -118,7 +118,7 @@ inline TensorImpl* unwrap(const Level& level, const TensorImpl* tensor) {
   return wrapper ? wrapper->inner : nullptr;
 }
 
-// A call's arguments as seen below a level: its wrappers replaced by what they hold. Borrows from the call.
+// A call's arguments as seen below a level: inner tensors replace the level's wrappers. Borrows from the call.
 class Unwrapped {
  public:
   Unwrapped(const Level& level, const Call& call);

@@ -46,10 +46,10 @@ std::string clash(const Manifest& manifest, const std::string& name, const std::
   return "";
 }
 
-// What has no shared object behind it takes no name from others.
+// A manifest without a shared object does not reserve a name.
 std::string why_no_library(const std::string& file) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) return file + " is no file";
+  if (!fs::is_regular_file(file, error)) return file + " is not a file";
   const ElfFile object = read_elf(file);
   return object.problem.empty() ? "" : file + " " + object.problem;
 }
@@ -91,7 +91,7 @@ void add_found(std::unique_ptr<Found> entry) {
   discovery().found.push_back(std::move(entry));
 }
 
-// Whatever is wrong with one manifest stays with its entry: it must not hide the others.
+// A fault of one manifest is stored in its entry, so that it does not hide the others.
 void add_manifest(const std::string& folder, const std::string& path) {
   for (const auto& known : discovery().found)
     if (known->manifest.path == path) return;
@@ -113,7 +113,7 @@ void add_manifest(const std::string& folder, const std::string& path) {
   add_found(std::move(entry));
 }
 
-// A plugin's file that no manifest describes is not found, and whoever put it there is to know why.
+// A plugin's file without a manifest is not found. The report tells the user why.
 void add_orphans(const std::string& folder) {
   std::error_code error, ignored;
   std::vector<std::string> files;
@@ -130,7 +130,7 @@ void add_orphans(const std::string& folder) {
     entry->manifest.name = fs::path(file).stem().string();
     entry->manifest.file = file;
     entry->state = Found::State::kRefused;
-    entry->why = file + " has no manifest, so nothing of it is found; write " + usual.filename().string() +
+    entry->why = file + " has no manifest, so it is not found; write " + usual.filename().string() +
                  " beside it (docs/reference/manifest.md), or load it by its path";
     add_found(std::move(entry));
   }

@@ -1,4 +1,4 @@
-// The bytes of a file that is not trusted, by offset: what lies beyond its end is never read.
+// The bytes of an untrusted file, by offset. It never reads beyond the end.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 namespace backplane::loader {
 
-// Opening neither waits for the other end of a FIFO nor takes a terminal. Reads the pieces that are asked for: with its
+// Opening does not wait for the other end of a FIFO or take a terminal. Reads only the requested pieces: with its
 // debug information a plugin may be a hundred times as large as they are.
 class ElfBytes {
  public:

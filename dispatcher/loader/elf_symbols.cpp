@@ -26,7 +26,7 @@ constexpr uint16_t kMachine = EM_NONE;  // not checked here; dlopen will
 constexpr uint64_t kMaxAddress = uint64_t{1} << 47;
 constexpr size_t kMaxSymbolLength = 1024;  // what is looked for is shorter; in a damaged table one may span all of it
 
-// The system's loader believes the table of segments: it maps what lies beyond the file's end, where a read is SIGBUS,
+// The system's loader believes the table of segments: it also maps pages beyond the file's end, where a read is SIGBUS,
 // and computes the room for all segments from the first and the last.
 std::string problem_of_segments(const ElfBytes& file, const Elf64_Ehdr& header, std::vector<Elf64_Phdr>& segments) {
   if (header.e_phentsize != sizeof(Elf64_Phdr) ||
@@ -42,17 +42,17 @@ std::string problem_of_segments(const ElfBytes& file, const Elf64_Ehdr& header, 
     if (p.p_type != PT_LOAD) continue;
     if (p.p_filesz > p.p_memsz || p.p_vaddr > kMaxAddress || p.p_memsz > kMaxAddress || p.p_vaddr < mapped_to ||
         (p.p_vaddr - p.p_offset) % page != 0 || p.p_align > kMaxAddress)
-      return "is damaged: segment " + std::to_string(i) + " has an impossible place in memory";
+      return "is damaged: segment " + std::to_string(i) + " has an invalid address";
     mapped_to = p.p_vaddr + p.p_memsz;
   }
-  // What is made read-only after relocation, to whole pages.
+  // The ranges that become read-only after relocation, rounded to whole pages.
   for (const Elf64_Phdr& p : segments) {
     const auto inside = [&](const Elf64_Phdr& load) {
       const uint64_t end = (load.p_vaddr + load.p_memsz + page - 1) / page * page;
       return load.p_type == PT_LOAD && p.p_vaddr >= load.p_vaddr && p.p_vaddr <= end && p.p_memsz <= end - p.p_vaddr;
     };
     if (p.p_type == PT_GNU_RELRO && std::none_of(segments.begin(), segments.end(), inside))
-      return "is damaged: what it protects is in no segment that is loaded";
+      return "is damaged: its read-only range is not in a loaded segment";
   }
   return "";
 }
@@ -77,7 +77,7 @@ uint32_t rights_for(const Elf64_Shdr& section) {
   return PF_R | (section.sh_flags & SHF_WRITE ? PF_W : 0u) | (section.sh_flags & SHF_EXECINSTR ? PF_X : 0u);
 }
 
-// What is in memory when the file runs is stated twice, by sections and by segments: one that was damaged shows.
+// Sections and segments both state the content of memory, so damage to one of them shows.
 std::string problem_of_sections(const ElfBytes& file, const Elf64_Ehdr& header,
                                 const std::vector<Elf64_Phdr>& segments) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return "is damaged: its table of sections has entries of another size";
@@ -94,7 +94,7 @@ std::string problem_of_sections(const ElfBytes& file, const Elf64_Ehdr& header,
     if (!file.holds(section.sh_offset, section.sh_size))
       return "is damaged or truncated: section " + std::to_string(i) + " ends beyond the file";
     if ((section.sh_flags & SHF_ALLOC) && !in_segment(section, PT_LOAD, rights_for(section)))
-      return "is damaged: section " + std::to_string(i) + " is in no segment that is loaded with its rights";
+      return "is damaged: section " + std::to_string(i) + " is not in a loaded segment with its rights";
     if (section.sh_type == SHT_GNU_HASH && !fits_hash_table(file, section))
       return "is damaged: its table of hashed symbols does not fit its section";
     if (section.sh_type == SHT_DYNAMIC) dynamic = in_segment(section, PT_DYNAMIC);

@@ -1,6 +1,6 @@
 // The dynamic symbols of a shared object, read from its file: nothing of it runs.
 //
-// So a file that is no plugin, or that was built with another sanitizer, is refused before its constructors could
+// So a file that is not a plugin, or that was built with another sanitizer, is refused before its constructors could
 // run. The file is not trusted: every offset is checked.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Opening a plugin's file: what it is, then its one symbol, then the table that this returns.
+// Opening a plugin's file: its kind, then its only symbol, then the table that this function returns.
 #include "loader/library.hpp"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ void check_file(const std::string& path) {
   const ElfFile file = read_elf(path);
   BP_CHECK(file.problem.empty(), VALUE, path, ": ", file.problem);
   BP_CHECK(file.exports(BP_PLUGIN_QUERY_SYMBOL), VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL,
-           ", so it is no plugin of backplane; backplane_add_plugin() builds one");
+           ", so it is not a plugin of backplane; backplane_add_plugin() builds one");
   const std::string why = why_sanitizer_unusable(file.sanitizer());
   BP_CHECK(why.empty(), VERSION, path, ": ", why);
 }
@@ -36,7 +36,7 @@ void check_file(const std::string& path) {
 void check_sizes(const std::string& path, const bp_plugin& table) {
   const uint32_t size = table.header.struct_size;
   BP_CHECK(size >= kMinimumTable && size <= BP_MAX_STRUCT_SIZE && size % 8 == 0, VERSION, path,
-           ": its table has the impossible size ", size, "; expected a multiple of 8 from ", kMinimumTable, " to ",
+           ": its table has the invalid size ", size, "; expected a multiple of 8 from ", kMinimumTable, " to ",
            BP_MAX_STRUCT_SIZE);
 }
 
@@ -62,13 +62,14 @@ bp_status call_query(bp_plugin_query_fn query, const std::string& path, bp_plugi
 
 bp_plugin query_table(void* handle, const std::string& path) {
   const auto query = reinterpret_cast<bp_plugin_query_fn>(dlsym(handle, BP_PLUGIN_QUERY_SYMBOL));
-  BP_CHECK(query, VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL, ", so it is no plugin of backplane");
+  BP_CHECK(query, VALUE, path, ": does not export " BP_PLUGIN_QUERY_SYMBOL, ", so it is not a plugin of backplane");
   // As large as any table may be, so that a plugin which writes all of its own, newer one harms nobody.
   alignas(bp_plugin) unsigned char buffer[BP_MAX_STRUCT_SIZE] = {};
   auto* written = reinterpret_cast<bp_plugin*>(buffer);
   written->header = BP_HEADER(bp_plugin);
   const bp_status status = call_query(query, path, written);
-  // The major stands where every major has it, so it is read first. A query that refuses may have written nothing.
+  // The major is at the same offset in every version, so it is read first. A query that refuses may have written
+  // nothing.
   if (status == BP_OK || written->abi_major != 0)
     if (std::string why = why_version_unusable(written->abi_major, 0); !why.empty())
       detail::fail(BP_ERROR_VERSION, path, ": ", why);

@@ -1,4 +1,4 @@
-// `backplane lint`: a plugin's file, then its manifest, then its table and what it registers.
+// `backplane lint`: a plugin's file, then its manifest, then its table and its registrations.
 #include "backplane/plugins.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// What a plugin has registered.
+// The registrations of a plugin.
 struct Contents {
   std::string name, version;
   std::vector<std::string> backends, ops;
@@ -67,10 +67,10 @@ void lint_names(const char* kind, const std::vector<std::string>& named, const s
                 Findings& out) {
   for (const std::string& name : named)
     if (!contains(registered, name))
-      out.push_back({kError,
-                     std::string("its manifest names the ") + kind + " \"" + name + "\", which it does not register",
-                     "whoever asks for that opens the file in vain, and another plugin that has it is refused",
-                     "take the name out of the manifest, or register it"});
+      out.push_back(
+          {kError, std::string("its manifest names the ") + kind + " \"" + name + "\", which it does not register",
+           "a program that needs it loads the file without use, and another plugin that provides it is refused",
+           "take the name out of the manifest, or register it"});
 }
 
 void lint_rows(const Manifest* manifest, const Contents& found, Findings& out) {
@@ -80,20 +80,20 @@ void lint_rows(const Manifest* manifest, const Contents& found, Findings& out) {
     const bool for_backend = target.backend != "*" && !target.backend.starts_with("key:");
     const std::string rows = std::to_string(target.rows) + " of its rows (the first: " + target.op + ")";
     if (!target.registered && !contains(known, target.backend))
-      out.push_back({kWarning, rows + " are for \"" + target.backend + "\", which nothing registers here",
+      out.push_back({kWarning, rows + " are for \"" + target.backend + "\", which no plugin registers here",
                      "they are never called", "correct the name, or install the plugin that brings it"});
     if (manifest && for_backend && !own && !contains(manifest->kernels_for, target.backend))
       out.push_back({kWarning,
                      rows + " are for \"" + target.backend + "\", which its manifest does not name in \"kernels_for\"",
-                     "the file is not opened when that backend is, so the rows are missing until somebody loads it",
+                     "the file is not opened with that backend, so the rows are missing until a program loads it",
                      "add the name to \"kernels_for\""});
   }
   if (!manifest) return;
   for (const std::string& backend : manifest->kernels_for)
     if (std::none_of(found.rows.begin(), found.rows.end(), [&](const auto& row) { return row.backend == backend; }))
       out.push_back({kWarning,
-                     "its manifest names \"" + backend + "\" in \"kernels_for\", and no row of it is for that",
-                     "the file is opened with that backend in vain", "take the name out"});
+                     "its manifest names \"" + backend + "\" in \"kernels_for\", but no row of it is for that backend",
+                     "the file is opened with that backend without use", "take the name out"});
 }
 
 void lint_contents(const std::string& path, const Manifest* manifest, Findings& out) {
@@ -112,14 +112,15 @@ void lint_contents(const std::string& path, const Manifest* manifest, Findings& 
                    "fill bp_plugin::version"});
   if (!found.stops)
     for (LintFinding& finding : out)
-      if (finding.text == "it can start threads") finding.level = kWarning, finding.text += ", and has no stop";
+      if (finding.text == "it can start threads")
+        finding.level = kWarning, finding.text += ", but it does not define stop";
   lint_rows(manifest, found, out);
   if (!manifest) return;
   lint_names("backend", manifest->backends, found.backends, out);
   lint_names("op", manifest->ops, found.ops, out);
   if (manifest->backends.empty() && manifest->ops.empty() && manifest->kernels_for.empty())
     out.push_back({kWarning, "its manifest names no backend, op or kernels", "nothing opens the file but load_plugin",
-                   "name what it brings, as backplane_add_plugin() does"});
+                   "name its backends and ops, as backplane_add_plugin() does"});
 }
 
 // The manifest beside the file; none where that is missing or unusable, with a finding.
@@ -127,7 +128,8 @@ std::optional<Manifest> lint_manifest(const std::string& path, Findings& out) {
   const fs::path place = fs::path(path).replace_extension().concat(loader::kManifestSuffix);
   std::error_code error;
   if (!fs::exists(place, error)) {
-    out.push_back({kWarning, "it has no manifest " + place.string(), "so it is never found, only loaded by its path",
+    out.push_back({kWarning, "it has no manifest " + place.string(),
+                   "so a search does not find it; it can only be loaded by its path",
                    "write one (docs/reference/manifest.md), as backplane_add_plugin() does"});
     return std::nullopt;
   }
@@ -150,7 +152,7 @@ void lint_table(const std::string& path, const Manifest& manifest, Findings& out
       out.push_back({kWarning,
                      "its manifest asks for contract minor " + std::to_string(manifest.contract_minor) +
                          " and its table for " + std::to_string(library.table.needs_minor),
-                     "hosts between the two refuse it late, or for nothing", "write the table's into the manifest"});
+                     "hosts between the two refuse it late, or without need", "write the table's into the manifest"});
     loader::close_library(library.handle, path);
   } catch (const Error&) {
     // The registration that follows is refused for the same reason, and reports it.

@@ -1,4 +1,4 @@
-// Findings of a file's tables. Each says what was found, why it matters, and how it is avoided.
+// Findings of a file's tables. Each states the finding, why it matters, and how to avoid it.
 #include "loader/lint_file.hpp"
 
 #include <dlfcn.h>
@@ -64,14 +64,14 @@ bool starts_threads(const ElfFile& file) {
          });
 }
 
-// Those of the C and C++ languages, which every system has.
+// The libraries of C and C++, which every system has.
 bool is_run_time_library(std::string_view name) {
   constexpr std::string_view kKnown[] = {"libc.so",      "libm.so",     "libdl.so",  "librt.so",     "libpthread.so",
                                          "libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "ld-linux"};
   return std::any_of(std::begin(kKnown), std::end(kKnown), [&](auto known) { return name.starts_with(known); });
 }
 
-// The manifest's word for the feature by which a level of the architecture is known.
+// The manifest's word for the feature that stands for a level of the architecture.
 const char* feature_of(std::string_view instruction_sets) {
   if (instruction_sets == "x86-64-v2") return "sse4.2";
   if (instruction_sets == "x86-64-v3") return "avx2";
@@ -82,8 +82,8 @@ void lint_folder_of_run_path(const std::string& path, const std::string& folder,
   if (folder.starts_with("$ORIGIN") || folder.starts_with("${ORIGIN}")) return;
   if (!folder.starts_with('/')) {
     out.push_back({kError, "its run path holds \"" + folder + "\", which is no full path",
-                   "libraries are looked for in whatever folder a program is started from, where others may have put "
-                   "one of that name",
+                   "libraries are searched in the working directory of the program, where other users may have put "
+                   "a library of that name",
                    "link without it, or write $ORIGIN/" + folder});
     return;
   }
@@ -109,14 +109,15 @@ void lint_thread_locals(const ElfTraits& traits, Findings& out) {
     out.push_back({kError,
                    "its thread-locals (" + std::to_string(traits.thread_local_bytes) +
                        " bytes) are of the model initial-exec or local-exec",
-                   "they take room that a process has at its start alone: once that is used up the file cannot be "
-                   "opened, depending on what was opened before it",
+                   "they use space that a process reserves only at its start: once it is full, the file cannot be "
+                   "opened, depending on earlier files",
                    "compile without -ftls-model=initial-exec, with -fPIC"});
   else if (traits.thread_local_bytes > 0)
-    out.push_back({kWarning, "it has " + std::to_string(traits.thread_local_bytes) + " bytes of thread-locals",
-                   "those of the host's threads outlive an unload, and one with a destructor keeps the file mapped for "
-                   "good",
-                   "keep such state in the context of the table or of the row"});
+    out.push_back(
+        {kWarning, "it has " + std::to_string(traits.thread_local_bytes) + " bytes of thread-locals",
+         "thread-locals of the host's threads outlive an unload, and one with a destructor keeps the file mapped for "
+         "good",
+         "keep such state in the context of the table or of the row"});
 }
 
 }  // namespace
@@ -124,16 +125,16 @@ void lint_thread_locals(const ElfTraits& traits, Findings& out) {
 void lint_symbols(const ElfFile& file, Findings& out) {
   const Symbols all = sorted_out(file);
   if (!file.exports(BP_PLUGIN_QUERY_SYMBOL))
-    out.push_back({kError, "it does not export " BP_PLUGIN_QUERY_SYMBOL, "so it is no plugin of backplane",
+    out.push_back({kError, "it does not export " BP_PLUGIN_QUERY_SYMBOL, "so it is not a plugin of backplane",
                    "build it with backplane_add_plugin(), or mark the function BP_EXPORT"});
   for (const std::string& name : all.ours)
-    out.push_back({kError, "it imports " + name, "a plugin reaches the host through bp_host alone",
-                   "call it through the host's table; link no library of backplane"});
+    out.push_back({kError, "it imports " + name, "a plugin may call the host only through bp_host",
+                   "call it through the host's table; do not link a library of backplane"});
   if (!all.exported.empty())
     out.push_back({kWarning,
                    "it exports " + std::to_string(all.exported.size()) +
                        " symbols besides " BP_PLUGIN_QUERY_SYMBOL " (" + listed(all.exported) + ")",
-                   "another library's symbols of the same names may take their place, or they those of others",
+                   "they may replace symbols of the same names in other libraries, or be replaced by them",
                    "compile with -fvisibility=hidden, and link with the version script plugin.map"});
   if (!all.unique.empty())
     out.push_back(
@@ -142,32 +143,30 @@ void lint_symbols(const ElfFile& file, Findings& out) {
          "the system keeps the file mapped for good, so an unload cannot close it",
          "compile with -fno-gnu-unique, and link with the version script plugin.map"});
   if (!all.ending.empty())
-    out.push_back({kWarning, "it imports " + listed(all.ending),
-                   "calling it ends the process of whoever uses the plugin",
-                   "return a status with a message (set_error); compile with -DNDEBUG where it is assert's"});
+    out.push_back({kWarning, "it imports " + listed(all.ending), "a call of it ends the user's process",
+                   "return a status with a message (set_error); compile with -DNDEBUG if it comes from assert"});
   out.push_back({kNote,
                  "it exports " + std::to_string(all.exported.size() + file.exports(BP_PLUGIN_QUERY_SYMBOL)) +
                      " and imports " + std::to_string(all.imported.size()) + " symbols",
                  "", ""});
   if (starts_threads(file))
-    out.push_back({kNote, "it can start threads", "those that run when the file is closed end the process",
+    out.push_back({kNote, "it can start threads", "a thread that runs when the file is closed ends the process",
                    "end them in bp_plugin::stop"});
 }
 
 void lint_traits(const std::string& path, const std::vector<std::string>& cpu_features, Findings& out) {
   const ElfTraits traits = read_traits(path);
   if (traits.text_relocations)
-    out.push_back(
-        {kWarning, "it has text relocations",
-         "its code is written to as it is opened: hardened systems refuse that, and no two processes share it",
-         "compile all of it, static libraries too, with -fPIC"});
+    out.push_back({kWarning, "it has text relocations",
+                   "opening it writes to its code: hardened systems refuse that, and processes cannot share the pages",
+                   "compile all of it, static libraries too, with -fPIC"});
   if (traits.executable_stack)
-    out.push_back({kWarning, "it asks for a stack whose contents may run",
+    out.push_back({kWarning, "it asks for an executable stack",
                    "that holds for the whole process; the C library refuses such files from 2.41 on, hardened systems "
                    "always",
                    "link with -Wl,-z,noexecstack; in assembler: .section .note.GNU-stack,\"\",@progbits"});
   if (traits.writable_code)
-    out.push_back({kWarning, "a part of it may be both written and run", "hardened systems refuse that",
+    out.push_back({kWarning, "a segment of it is writable and executable", "hardened systems refuse that",
                    "link without -N and without a linker script of your own"});
   if (traits.never_closed)
     out.push_back(
@@ -175,7 +174,7 @@ void lint_traits(const std::string& path, const std::vector<std::string>& cpu_fe
   if (traits.constructors > 0)
     out.push_back({kWarning,
                    std::to_string(traits.constructors) + " functions of it run as it is opened (static objects)",
-                   "the host cannot catch what fails there, and the table is to be read without side effects",
+                   "the host cannot catch a failure there, and reading the table must not have side effects",
                    "make such objects in register_all, or constexpr"});
   lint_thread_locals(traits, out);
   lint_run_path(path, traits.run_path, out);

@@ -1,4 +1,4 @@
-// What `backplane lint` says of a plugin's file before anything of it runs: symbols, and what it asks of the system's
+// The findings of `backplane lint` in a plugin's file before its code runs: symbols, and requests to the system's
 // loader.
 #pragma once
 

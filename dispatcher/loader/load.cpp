@@ -68,7 +68,7 @@ void check_not_busy(const core::PluginRecord& record) {
            "\" is ", state_word(record.state), " just now");
 }
 
-// The record under which a file of this table registers: that of its name, where a plugin that left gave it up.
+// The record for a file with this table: the record of its name, if an unloaded plugin left one.
 core::PluginRecord& claim_record(const std::string& path, const bp_plugin& table) {
   core::PluginRecord* record = find_record(table.name);
   if (!record) return *add_record(table.name);
@@ -100,7 +100,7 @@ std::string why_beyond(const core::PluginRecord& record, const std::optional<Man
   return backend.empty() ? beyond("op", "ops", record.ops, manifest->ops) : backend;
 }
 
-// While this lives, whoever finds something of the plugin waits for the lock before he uses it.
+// While this lives, a thread that finds an entry of the plugin waits for the lock before using it.
 struct Registering {
   Registering() { core::plugins_registering.fetch_add(1); }
   ~Registering() { core::plugins_registering.fetch_sub(1); }
@@ -138,7 +138,7 @@ core::PluginRecord& load_locked(const std::string& given) {
   if (known && known->state == State::kLoaded) return *known;
   const std::optional<Manifest> manifest = manifest_of(path);
   check_manifest(path, manifest);
-  // A parked file is mapped still: it is asked for its table again, as that of a new registration.
+  // A parked file is still mapped. It returns its table again, for a new registration.
   Library library;
   const bool parked = known && known->library;
   if (parked)
@@ -180,7 +180,7 @@ void release_failed(const std::string& given) {
     core::free_withdrawn(*record->withdrawn);
     if (lease_count(*record) == 0) return close_or_park(*record, State::kFailed);
   } catch (const Error&) {
-    // The error that the caller gets is that of the registration.
+    // The caller gets the registration's error.
   }
   std::lock_guard lock(lifecycle_lock());
   record->state = State::kFailed;
@@ -191,7 +191,8 @@ void release_failed(const std::string& given) {
 void refuse_inside_calls(const char* what) {
   BP_CHECK(!core::thread_state.inside(), BUSY, what, ": called from inside a running call; call it after that returns");
   std::lock_guard lock(lifecycle_lock());
-  BP_CHECK(!is_registering(), BUSY, what, ": called while a plugin registers; call it after that has ended");
+  BP_CHECK(!is_registering(), BUSY, what,
+           ": called while a plugin registers; call it after the registration has ended");
 }
 
 core::PluginRecord& load_under_lock(const std::string& path) {

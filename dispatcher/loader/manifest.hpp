@@ -1,8 +1,8 @@
 // The manifest of a plugin: NAME.backplane.json, next to the shared object that it describes.
 //
-// It is read instead of the file, so that finding plugins opens none of them. docs/reference/manifest.md is its
-// reference. Pure functions of the file; they throw Error(BP_ERROR_VALUE) with the manifest's path, what was found and
-// what was expected.
+// It is read instead of the file, so that a search does not open plugins. docs/reference/manifest.md is its
+// reference. Pure functions of the file; they throw Error(BP_ERROR_VALUE) with the manifest's path, the value found and
+// the value expected.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The public functions over all plugins: loading by path, and the report of what is found and loaded.
+// The public functions over all plugins: loading by path, and the report of found and loaded plugins.
 #include "backplane/plugins.hpp"
 
 #include <algorithm>

@@ -32,7 +32,7 @@ std::vector<std::string> split(const std::string& words) {
   return parts;
 }
 
-// The user's folder of that kind, or "" where there is none. What is no full path does not count (the specification).
+// The user's folder of that kind, or "". A path that is not absolute is ignored (the specification).
 std::string user_folder(const char* name, const char* below_home) {
   if (const std::string stated = variable(name); stated.starts_with('/')) return stated;
   const std::string home = variable("HOME");

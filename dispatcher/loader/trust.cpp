@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxEntryBytes = 1 << 20;  // of a user or group in the system's database
 
-// Reads an entry of a user or group with a buffer as large as it needs; false: there is none.
+// Reads an entry of a user or group with a buffer as large as it needs; false if the entry does not exist.
 template <class Entry, class Id>
 bool look_up(int (*read)(Id, Entry*, char*, size_t, Entry**), Id id, Entry& entry, std::vector<char>& buffer) {
   for (buffer.resize(1024); buffer.size() <= kMaxEntryBytes; buffer.resize(2 * buffer.size())) {
@@ -33,7 +33,7 @@ bool look_up(int (*read)(Id, Entry*, char*, size_t, Entry**), Id id, Entry& entr
   return false;
 }
 
-// A group that is its user's alone, as most systems make one for each user: then what it may write, only he may.
+// A group with a single user, as most systems make for each user: only that user can use the group's write permission.
 bool is_private_group(gid_t group, uid_t owner) {
   passwd user;
   struct group members;
@@ -46,7 +46,7 @@ bool is_private_group(gid_t group, uid_t owner) {
   return true;
 }
 
-// Who may write this code, or replace it in its folder, needs no plugin to run what he likes here.
+// A user who can write this code, or replace it in its folder, can run any code here without a plugin.
 const std::array<struct stat, 2>& own_status() {
   static const std::array<struct stat, 2> status = [] {
     std::array<struct stat, 2> both{};  // of user 0, written by no group, where it cannot be examined

@@ -11,7 +11,7 @@ namespace backplane::loader {
 // this process, and by those who may write the file that holds this very code. Links are followed first.
 std::string why_untrusted(const std::filesystem::path& path);
 
-// The same for a file that was found in a folder, out of which no link may lead.
+// The same for a file that was found in a folder. No link may lead out of that folder.
 std::string why_untrusted_in(const std::filesystem::path& folder, const std::filesystem::path& file);
 
 // The file that holds this very code: libbackplane.so, or a test that links its objects.

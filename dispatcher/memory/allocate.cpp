@@ -104,8 +104,7 @@ bp_status try_allocate(Device& device, uint64_t size, bool at_least, StorageUses
   if (status != BP_ERROR_MEMORY) throw_device_error(device, status, "allocate");
   const std::string cause = take_error();
   detail::fail(BP_ERROR_MEMORY, "device ", name_of(device), ": found no memory for ", bytes_text(size),
-               usage_text(device),
-               ", and what was kept for reuse has been given back. Fix: free tensors, or work in smaller pieces",
+               usage_text(device), ", after cached blocks were released. Fix: free tensors, or work in smaller pieces",
                has_memory_limit(device) ? ", or raise the limit with set_memory_limit" : "",
                cause.empty() ? "" : " (" + cause + ")");
 }
@@ -202,7 +201,7 @@ void deallocate(Device& device, void* data, uint64_t size, uint32_t generation, 
   }
   if (!device.lock.try_lock()) return keep_freed(device, data, size, generation, uses);
   take_freed(device);
-  // What is of before a reset went with it.
+  // Blocks from before a reset are gone already.
   const bool taken = generation != device.generation || give(device, data, size, uses);
   std::vector<BlockPool::Segment> dropped = dropped_segments(device);
   device.lock.unlock();

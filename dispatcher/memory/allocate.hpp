@@ -13,7 +13,7 @@ void* allocate(Device& device, uint64_t size, StorageUses& pending);
 // `uses`: the work after which others may have the block; `generation`: of the device, as it was allocated. Never
 // waits, so that a callback may end a tensor.
 void deallocate(Device& device, void* data, uint64_t size, uint32_t generation, const StorageUses& uses) noexcept;
-// Under the device's lock: what was given back while another thread held it.
+// Under the device's lock: takes the blocks that were freed while another thread held it.
 void take_freed(Device& device) noexcept;
 // What the backend is asked for: whole granules of its copies, and never nothing.
 uint64_t block_size(const Device& device, uint64_t size);

@@ -33,7 +33,7 @@ class BlockPool {
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
 
-  // nullptr: there is no free block for it.
+  // nullptr if no free block is large enough.
   void* take(uint64_t size, Stream* stream);
   // How much to ask the backend for, so that `adopt` can serve a request of `size`; at the least, where memory is
   // short.

@@ -63,7 +63,7 @@ bp_status call_unlocked(Stream& stream, const char* op, F call) {
   return status;
 }
 
-// What is written in part is read for the rest.
+// A storage that is written in part is also read, for the rest.
 int n_reads_of_write(const bp_storage& dst, uint64_t size) { return size < dst.size ? 1 : 0; }
 
 // Before the host writes the bytes.
@@ -189,8 +189,7 @@ namespace {
 const bp_extension_pinned& pinned_of(Device& device, const bp_storage& host_side) {
   const PinnedBlock* block = pinned_block(host_side);
   BP_CHECK(block && block->backend == device.backend, VALUE, "device ", name_of(device),
-           ": an asynchronous copy needs host memory that was pinned for it. Fix: x.pin_memory(\"", name_of(device),
-           "\")");
+           ": an asynchronous copy needs pinned host memory. Fix: x.pin_memory(\"", name_of(device), "\")");
   return *device.backend->extensions.pinned;
 }
 

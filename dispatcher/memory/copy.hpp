@@ -15,7 +15,7 @@ void copy_to_host(Device& device, bp_storage* src, uint64_t src_offset, void* ds
 void copy_within(Device& device, bp_storage* dst, uint64_t dst_offset, bp_storage* src, uint64_t src_offset,
                  uint64_t size);
 
-// The storage holds what was written to it last. Throws where that failed.
+// Returns when the last write to the storage has ended. Throws if that write failed.
 void wait_until_written(const bp_storage& storage);
 
 // Between the device and memory of memory/pinned.hpp of its backend, in the order of the current stream: the host's

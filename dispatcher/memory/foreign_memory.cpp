@@ -40,7 +40,7 @@ ForeignMemory foreign_source(const char* function, void* data, uint64_t byte_off
   for (const int64_t size : shape)
     BP_CHECK(!__builtin_mul_overflow(bytes, size, &bytes), MEMORY, function,
              ": its shape has more bytes of memory than 63 bits can count");
-  // Below address 0 and above the last one there is no memory.
+  // No memory exists below address 0 or above the last address.
   const auto address = reinterpret_cast<uintptr_t>(data);
   uintptr_t first, begin, end;
   const bool in_space = !__builtin_add_overflow(address, byte_offset, &first) &&
@@ -48,7 +48,7 @@ ForeignMemory foreign_source(const char* function, void* data, uint64_t byte_off
                         !__builtin_add_overflow(first, static_cast<uint64_t>(high + item), &end);
   constexpr uint64_t kAddressSpace = uint64_t{1} << 57;  // the largest of a process, with five levels of page tables
   BP_CHECK(in_space && end <= kAddressSpace, VALUE, function, ": its ", -low + high + item, " bytes at ", data, " + ",
-           byte_offset, " are no memory of a process; expected the address, offset and strides of its elements");
+           byte_offset, " are not memory of a process; expected the address, offset and strides of its elements");
   return {reinterpret_cast<void*>(begin), static_cast<uint64_t>(high - low + item), static_cast<uint64_t>(-low)};
 }
 

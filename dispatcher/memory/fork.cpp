@@ -1,4 +1,4 @@
-// The process's fork handlers: take every lock of the host before a fork, so that the child copies what they guard
+// The process's fork handlers: take every lock of the host before a fork, so that the child copies the guarded data
 // whole; give them back after it; in the child, count the fork and let the thread list and the pool start anew.
 #include "memory/fork.hpp"
 
@@ -16,7 +16,7 @@ std::atomic<uint32_t> fork_count{0};
 namespace {
 
 void before_fork() {
-  // What is made at first use is made by now: the child could not end what another thread has begun.
+  // Create lazy objects now: the child could not finish one that another thread has begun.
   cold();
   core_plugin();
   worker_count();

@@ -1,6 +1,6 @@
 // Memory of devices: statistics, caches and limits. Any thread may call.
 //
-// What is kept for reuse lies in two places: asynchronous devices' freed blocks in the core's pool, since their tickets
+// Cached blocks are in two places: asynchronous devices' freed blocks in the core's pool, since their tickets
 // decide when they may be reused, and all else with the backend.
 #include "memory/memory.hpp"
 
@@ -20,7 +20,7 @@ bool has_slot(const Device& device, Slot bp_backend_def::*slot, size_t end, cons
   return def.header.struct_size >= end && def.*slot;
 }
 
-// The backend's slot of that name, called; throws where there is none.
+// Calls the backend's slot of that name; throws if the table lacks it.
 template <class Slot, class... Args>
 void call_slot(Device& device, Slot bp_backend_def::*slot, size_t end, const char* name, Args... args) {
   const bp_backend_def& def = device.backend->def;
@@ -37,7 +37,7 @@ Device& usable_device(bp_device id) {
   return device;
 }
 
-// Of an asynchronous device the pool knows what tensors use; the backend, what it holds beyond that and its limit.
+// For an asynchronous device, the pool counts the memory of tensors, and the backend the rest and the limit.
 bp_memory_stats stats_of(Device& device) {
   bp_memory_stats stats{};
   stats.header = BP_HEADER(bp_memory_stats);
@@ -140,7 +140,7 @@ void set_memory_limit(bp_device id, std::optional<uint64_t> bytes) {
     std::lock_guard guard(device.lock);
     device.memory_limit = limit;
   }
-  // What is kept would be served without asking whether the limit still allows it.
+  // A cached block would be returned without a check of the new limit.
   if (bytes) empty_caches(device);
 }
 

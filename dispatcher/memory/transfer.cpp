@@ -68,7 +68,7 @@ class BothLocks {
   Device &outer_, &inner_;
 };
 
-// A stream of the source device stands for the copy there: it waits until the receiver has read, so that whoever
+// A stream of the source device stands for the copy there: it waits until the receiver has read, so that code which
 // changes or frees the source waits for this stream, as for any other of its device.
 class CopyStream {
  public:

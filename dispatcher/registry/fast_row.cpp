@@ -1,4 +1,4 @@
-// Which calls of an op the fast path may serve, and what it reads of the best row on a backend: at registration.
+// At registration: which calls of an op the fast path may serve, and which fields of a backend's best row it reads.
 #include "registry/fast_row.hpp"
 
 #include "registry/registry.hpp"

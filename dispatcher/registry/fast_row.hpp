@@ -11,7 +11,7 @@ struct OpEntry;    // registry/registry.hpp
 
 inline constexpr int32_t kMaxFastArgs = 8;  // of a fast call whose arguments are resolved
 
-// What it reads of the best row on a backend, in one place.
+// The fields that the fast path reads of the best row on a backend, in one place.
 struct FastRow {
   bp_dtype_mask dtypes = 0;    // compute dtypes that it may serve so; 0: none, or there is no row
   uint32_t granted_flags = 0;  // BP_TENSOR_CONTIGUOUS: takes operands of any strides

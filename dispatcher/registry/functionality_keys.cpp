@@ -15,7 +15,7 @@ KeyRecord* taken_by(std::string_view name) noexcept {
 
 int64_t rank_of(std::string_view name) {
   const KeyRecord* key = find_key(name);
-  BP_CHECK(key, VALUE, "register_key: there is no key \"", name, "\" to stand above or below of");
+  BP_CHECK(key, VALUE, "register_key: found no key \"", name, "\" to place the new key above or below");
   return key->rank;
 }
 }  // namespace
@@ -33,7 +33,7 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
            " functionality keys are taken");
   constexpr int64_t kStep = 1 << 10;
   int64_t low = def.above ? rank_of(def.above) : INT64_MIN, high = def.below ? rank_of(def.below) : INT64_MAX;
-  BP_CHECK(low < high, VALUE, "register_key: \"", def.name, "\" cannot stand above \"", def.above ? def.above : "",
+  BP_CHECK(low < high, VALUE, "register_key: \"", def.name, "\" cannot be above \"", def.above ? def.above : "",
            "\" and below \"", def.below ? def.below : "", "\"");
   // Nobody reads more of a withdrawn key than that it is one: its calls have ended, and its record serves again.
   KeyRecord* key = taken;
@@ -59,7 +59,7 @@ uint32_t register_key(PluginRecord* owner, const bp_key_def& given) {
 
 void register_layer(uint64_t key, const char* name, int64_t rank, Handle handle, HandleFast fast) {
   BP_CHECK(!key_at(static_cast<uint32_t>(__builtin_ctzll(key))), INTERNAL, "register_layer: the bit of \"", name,
-           "\" is that of another layer");
+           "\" is already used by another layer");
   auto record = std::make_unique<KeyRecord>();
   record->name = name;
   record->bit = static_cast<uint32_t>(__builtin_ctzll(key));

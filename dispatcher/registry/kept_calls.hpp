@@ -9,7 +9,7 @@ namespace backplane::core {
 
 inline constinit std::atomic<uint64_t> plan_changes{0};  // grows whenever a plan is made anew
 
-// By a static initialiser of whoever keeps leases that nobody asked for; nullptr: nobody does.
+// Set by a static initialiser of a part that keeps leases in a cache; nullptr if no part does.
 using DropKeptCalls = void (*)();
 inline constinit DropKeptCalls drop_kept_calls = nullptr;
 

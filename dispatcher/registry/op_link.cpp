@@ -14,7 +14,7 @@ namespace {
 uint32_t resolve(const OpRecord& record, const char* name, uint32_t (*find)(std::string_view)) {
   const uint32_t op = find(name);
   BP_CHECK(op != BP_NO_OP, NOT_IMPLEMENTED, record.name, ": a formula calls '", name,
-           "', which is neither a registered op nor a builtin; load the plugin that brings it");
+           "', which is not a registered op and not a builtin. Fix: load the plugin that provides it");
   return op;
 }
 
@@ -61,7 +61,7 @@ void link(OpRecord& record, uint32_t (*find)(std::string_view)) {
     uint32_t& op = calls[static_cast<size_t>(node.imm)];
     if (op == BP_NO_OP) op = resolve(record, program.names[node.imm], find);
   }
-  // What no node calls and is no builtin is there for native formulas, which reach ops through `calls` alone.
+  // A name that no node calls and that is not a builtin is for native formulas, which reach ops only through `calls`.
   for (uint32_t i = 0; i < program.n_names; ++i)
     if (calls[i] == BP_NO_OP && !record.builtins[i]) calls[i] = find(program.names[i]);
   check_calls(record, calls);

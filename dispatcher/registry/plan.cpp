@@ -105,9 +105,9 @@ void check_row(const bp_kernel_def& def) {
   if (def.max_elements < 0) fail("max_elements is ", def.max_elements, "; expected 0, for no limit, or more");
   if ((def.flags & BP_KERNEL_MAY_DECLINE) && !def.supports) fail("BP_KERNEL_MAY_DECLINE without `supports`");
   if ((def.flags & BP_KERNEL_OWN_RESULTS) && (def.flags & (BP_KERNEL_LOOP | BP_KERNEL_INPLACE)))
-    fail("BP_KERNEL_OWN_RESULTS, with which no result stands ready, beside ",
+    fail("BP_KERNEL_OWN_RESULTS, with which the kernel makes its results, beside ",
          def.flags & BP_KERNEL_LOOP ? "BP_KERNEL_LOOP, which walks them" : "BP_KERNEL_INPLACE, which writes them",
-         ". Fix: leave one of the two out");
+         ". Fix: leave out one flag");
   const bool of_key = std::string_view(def.backend).starts_with("key:");
   if (!of_key && !(def.dtypes & BP_MASK_ANY))
     fail("`dtypes` names no dtype; expected the compute dtypes that the kernel takes");
@@ -124,7 +124,7 @@ void check_duplicates(const PluginRecord* owner, const OpEntry& entry, const bp_
     if (!row->withdrawn && row->owner == owner && row->backend == def.backend && same_calls(row->def, def))
       detail::fail(BP_ERROR_VALUE, "register_kernel: ", def.op, " on ", def.backend, ": plugin \"", owner->name,
                    "\" has registered a row for the same dtypes already (", row->file, ":", row->def.line,
-                   "), so one of the two would never be called; give them dtypes, sizes or priorities of their own");
+                   "), so one of the two would never be called. Fix: give them different dtypes, sizes or priorities");
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ void register_kernel(PluginRecord* owner, const bp_kernel_def& given) {
   Registry& r = ready_registry();
   std::lock_guard guard(r.lock);
   uint32_t handle = find_op_loaded(def.op);
-  BP_CHECK(handle != BP_NO_OP, VALUE, "register_kernel: there is no op ", def.op, "; plugin \"", owner->name,
+  BP_CHECK(handle != BP_NO_OP, VALUE, "register_kernel: found no op ", def.op, "; plugin \"", owner->name,
            "\" registers a kernel for it on backend ", def.backend, ": register the op first or correct its name");
   OpEntry& entry = *op_entry(handle);
   check_duplicates(owner, entry, def);

@@ -1,4 +1,4 @@
-// What becomes of an op's calls, resolved at registration: per slot a handler and what it works on.
+// The handlers of an op's calls, resolved at registration: per slot a handler and its data.
 //
 // A call asks the functionality keys that its operands and its thread carry, the highest rank first: a plugin's, a
 // level's, the tape's. The slot of the highest one that the op answers to handles the call, and calls on below it. With
@@ -37,8 +37,8 @@ struct KernelRow {
   std::shared_ptr<void> in_front;  // what a filter keeps for it
 };
 
-// Changes a row as it is registered, so that calls of it reach whoever stands in front of it, and gives what that one
-// needs as long as the row lives; nullptr: nobody does. Set while nothing is being registered.
+// Changes a row when it is registered, so that its calls reach an interceptor, and returns the data that the
+// interceptor needs as long as the row lives; nullptr without an interceptor. Set it while no registration runs.
 using RowFilter = std::shared_ptr<void> (*)(bp_kernel_def& row, const PluginRecord& owner);
 inline constinit RowFilter row_filter = nullptr;
 
@@ -76,7 +76,7 @@ struct Plan {
 struct FastEdges {
   // Inside a call: throws, and gives false where the call is the slow path's.
   bool (*attempt)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t mask) = nullptr;
-  // From outside: gives a status, and leaves the call that whoever calls has entered (CallGuard::enter).
+  // From outside: returns a status, and leaves the call that the caller has entered (CallGuard::enter).
   bp_status (*packed)(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept = nullptr;
 };
 
@@ -89,8 +89,8 @@ struct Handlers {
 };
 extern constinit Handlers handlers;
 
-// What observes calls, each nullptr without an observer; set by static initialisers, before the first op. Gives the
-// edges that ops get in place of those of a fast path.
+// The observers of calls, each nullptr without an observer; set by static initialisers, before the first op. Gives the
+// edges that ops get in place of the fast path's edges.
 using EdgeFilter = FastEdges (*)(FastPath path, const FastEdges& edges);
 inline constinit EdgeFilter edge_filter = nullptr;
 // Receives each call that reaches a device past the fast path: its row, or the rule where no row takes it.

@@ -1,4 +1,4 @@
-// Ops: their entries by handle and name, the roles that some have, and what is computed from a record once.
+// Ops: their entries by handle and name, the roles of some ops, and the facts that are computed once from a record.
 #include "registry/registry.hpp"
 
 #include "backplane/op.hpp"
@@ -113,7 +113,7 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs) {
 
 void fail_entry(uint32_t handle) {
   const OpEntry* entry = op_entry(handle);
-  BP_CHECK(entry, VALUE, "call: there is no op with handle ", handle, "; handles come from find_op");
+  BP_CHECK(entry, VALUE, "call: found no op with handle ", handle, "; handles come from find_op");
   const OpEntry* now = op_entry(find_op_loaded(entry->record->name));
   BP_CHECK(!now || now == entry || now->withdrawn, NOT_IMPLEMENTED, entry->record->name,
            ": was redefined with another signature; use the op of the new definition");
@@ -154,13 +154,13 @@ OpEntry& role_op(Role role) {
     ready_registry();
     entry = slot.load(std::memory_order_acquire);
   }
-  BP_CHECK(entry, INTERNAL, "the registry has no op tagged ", kRoleTags[static_cast<size_t>(role)],
+  BP_CHECK(entry, INTERNAL, "the registry has no op with the tag ", kRoleTags[static_cast<size_t>(role)],
            ", which the core needs; tag one in ops.yaml");
   return *entry;
 }
 
-// A new entry under the old handle. Whoever still reads the old one finds it withdrawn. Kernels that other plugins
-// brought for the op move over.
+// A new entry under the old handle. Readers of the old one find it withdrawn. Kernels that other plugins
+// registered for the op move to the new entry.
 static uint32_t revive(OpEntry& old, std::unique_ptr<OpEntry> entry) {
   entry->handle = old.handle;
   keep_name(*entry->record, registry().by_name.find(old.record->name)->first);
@@ -248,7 +248,7 @@ OpHandle find_op(std::string_view name) noexcept {
 
 const bp_op_def& op_def(OpHandle op) {
   core::OpEntry* entry = core::op_count() > op ? core::op_entry(op) : nullptr;
-  BP_CHECK(entry, VALUE, "op_def: there is no op with handle ", op);
+  BP_CHECK(entry, VALUE, "op_def: found no op with handle ", op);
   return entry->record->def;
 }
 

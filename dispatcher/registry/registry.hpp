@@ -1,7 +1,7 @@
 // The run-time registry: ops, kernel rows and functionality keys, each with its owner.
 //
 // Reading is lock-free: an op's entry and its plan are reached through atomics, and freed once every call that
-// could see them has ended: a call that holds a CallGuard may use what it read. Writing happens under one lock. Kernel
+// could see them has ended: data read under a CallGuard stays valid. Writing happens under one lock. Kernel
 // rows of a withdrawn plugin leave the plan; entries of its ops stay, marked. What a program's own definition replaces
 // is freed once nothing reads it.
 #pragma once
@@ -79,7 +79,7 @@ FreeNames formulas_read(const OpEntry& op, uint64_t needs);
 using ResolveOp = void (*)(OpEntry& entry);
 void add_resolver(ResolveOp resolve);
 
-// Entries by handle. One flat array, of which only the pages in use exist: a look-up is one load.
+// Entries by handle, in one flat array, so a look-up is one load. Only its used pages take memory.
 inline constexpr uint32_t kMaxOps = 1 << 18;
 extern std::atomic<OpEntry*> op_slots[kMaxOps];
 

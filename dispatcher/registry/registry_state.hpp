@@ -1,6 +1,6 @@
-// What the registry's own files share, and nobody else reads: its tables, its lock, and what it has replaced.
+// State that only the registry's own files use: its tables, its lock, and the replaced entries.
 //
-// `tables` is read by calls without a lock; everything else here belongs to whoever holds Registry::lock.
+// `tables` is read by calls without a lock; everything else here is protected by Registry::lock.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct Registry {
 Registry& registry();
 Registry& ready_registry();  // with the built-in records in it
 
-// What was replaced and may still be read. Plans are freed once calls have ended; entries too, where only calls, nodes
+// Replaced objects that may still be read. Plans are freed once calls have ended; entries too, where only calls, nodes
 // and holders point to them (reclaim_replaced). Under the lock.
 struct Retired {
   std::vector<std::unique_ptr<const Plan>> plans;  // oldest first

@@ -6,7 +6,7 @@
 
 namespace backplane::core {
 
-// The first op with the tag, as in "role:scan". Throws where there is none.
+// The first op with the tag, as in "role:scan". Throws if no op has it.
 const OpEntry& tagged_op(std::string_view tag);
 
 }  // namespace backplane::core

@@ -9,7 +9,7 @@ namespace backplane::core {
 
 // Takes back everything that `owner` registered: rows vanish, its ops and backends answer with an error that names the
 // plugin. Indices stay taken; a later registration of the same name by a plugin of the same name revives them.
-// Returns what was taken back.
+// Returns the withdrawn entries.
 std::shared_ptr<const Withdrawn> withdraw(PluginRecord* owner);
 // Undoes it: an unload that is refused at its end leaves everything as it was.
 void restore(const Withdrawn& all);

@@ -51,7 +51,7 @@ void set_requires_grad(const Tensor& tensor, bool wanted) {
   TensorImpl* t = with_history(tensor);
   BP_CHECK(!t->wrapper, VALUE, "requires_grad: the tensor belongs to a ", t->wrapper->transform,
            "; set it outside, or differentiate with grad or jvp");
-  BP_CHECK(!t->node, VALUE, "requires_grad: only a leaf's may be set; this tensor was made by ", node_name(tensor),
+  BP_CHECK(!t->node, VALUE, "requires_grad: may be set only on a leaf; this tensor was made by ", node_name(tensor),
            ": use detach()");
   BP_CHECK(!wanted || (BP_DTYPE_BIT(t->dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX)), DTYPE,
            "requires_grad: only floating and complex tensors have gradients, found ", kDtypeNames[t->dtype]);
@@ -134,8 +134,9 @@ struct Roots {
     edges.push_back(edge);
     BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
              " elements; give a cotangent of its shape, or reduce it to one element");
-    BP_CHECK(cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
-             "backward: the root is complex, so it has no one gradient; take its real part, or give a cotangent");
+    BP_CHECK(
+        cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
+        "backward: the root is complex, so its gradient is not unique. Fix: take its real part, or give a cotangent");
     seeds.push_back(cotangent ? cotangent : filled(root.shape(), 1.0, root.dtype(), root.device()));
     const Tensor& g = seeds.back();
     BP_CHECK(same_shape(*g.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
@@ -189,10 +190,10 @@ std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Ten
 
 uint64_t add_hook(const Tensor& tensor, Hook hook) {
   TensorImpl* t = impl(tensor);
-  BP_CHECK(
-      requires_grad(tensor) || !t->wrapper, VALUE, "hook: the tensor belongs to a ", t->wrapper->transform,
-      ", where no tape sees it. Fix: set the hook on an argument or a result, outside of the function, or give the "
-      "function a gradient of its own with custom_function");
+  BP_CHECK(requires_grad(tensor) || !t->wrapper, VALUE, "hook: the tensor belongs to a ", t->wrapper->transform,
+           ", which the tape does not record. Fix: set the hook on an argument or a result, outside of the function, "
+           "or give the "
+           "function its own gradient with custom_function");
   BP_CHECK(requires_grad(tensor), VALUE, "hook: the tensor does not require a gradient");
   BP_CHECK(hook, VALUE, "hook: the function is empty; expected one that takes a cotangent");
   uint64_t id = next_hook.fetch_add(1, std::memory_order_relaxed) & ((uint64_t{1} << 48) - 1);

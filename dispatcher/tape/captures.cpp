@@ -24,8 +24,8 @@ class Unrecorded final : public GraphStep {
   explicit Unrecorded(std::string function) : function_(std::move(function)) { n_results = 1; }
   void backward(Node*, const bp_value*, std::vector<Tensor>&, bool) override {
     detail::fail(BP_ERROR_VALUE, function_,
-                 ": a tensor that was made while it ran is used outside of it. A checkpoint "
-                 "keeps the derivatives of its results alone. Fix: return the tensor from ",
+                 ": a tensor made inside it is used outside of it. A checkpoint "
+                 "keeps only the derivatives of its results. Fix: return the tensor from ",
                  function_, " and use that result, or keep its detach() where no derivative is wanted");
   }
   void release() noexcept override {}
@@ -49,7 +49,7 @@ void Version::check(const std::string& function) const {
   const uint32_t now = version_now(*impl(tensor));
   BP_CHECK(now == version, VALUE, function,
            ": a tensor that its backward pass needs was changed in place: it had version ", version, ", now ", now,
-           "; use the out-of-place form, or copy the tensor before the change");
+           ". Fix: use the out-of-place form, or copy the tensor before the change");
 }
 
 Captures::~Captures() {
@@ -133,7 +133,7 @@ void Captures::check_unchanged(const std::string& function) const {
 
 void Captures::refuse(const std::string& function, const char* transform) const {
   BP_CHECK(empty(), VALUE, function, ": uses a tensor from outside that ", transform,
-           " differentiates, of which its rules say nothing; make it an argument, or use stop_gradient of it");
+           " differentiates, and which its rules do not cover. Fix: make it an argument, or use stop_gradient of it");
 }
 
 int32_t Captures::find(const Edge& edge) const {

@@ -98,8 +98,8 @@ GradientLocks gradient_locks;
 
 constexpr uint8_t kConsumed = 0x80;
 
-// A pass at a node. The first that is not to retain the graph takes the saved values with it: whoever comes later is
-// refused, and the values go once the last that is still there has left.
+// A pass at a node. The first pass without retain_graph takes the saved values: a later pass is
+// refused, and the values are freed once the last active pass has ended.
 class NodeUse {
  public:
   NodeUse(Node* node, bool retain) : node_(node), retain_(retain) {
@@ -140,7 +140,7 @@ std::string form_of(const bp_tensor& t) {
          " on " + name_of(device_of(static_cast<const TensorImpl&>(t)));
 }
 
-// What a hook returns goes on in the cotangent's place, so it is one of the same tensor.
+// The result of a hook replaces the cotangent, so it must have the same shape and dtype.
 void run_hook(const Hook& hook, Tensor& cotangent) {
   Tensor replaced = hook(cotangent);
   if (!replaced) return;
@@ -148,7 +148,7 @@ void run_hook(const Hook& hook, Tensor& cotangent) {
   const bool same = found.dtype == expected.dtype && same_shape(found, expected) && found.backend == expected.backend &&
                     found.ordinal == expected.ordinal;
   BP_CHECK(same, VALUE, "backward: a hook returned a ", form_of(found), " for a gradient that is ", form_of(expected),
-           "; a hook changes elements alone: cast or reshape what it returns");
+           "; a hook may change only elements. Fix: cast or reshape its result");
   cotangent = std::move(replaced);
 }
 

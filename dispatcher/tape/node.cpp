@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kSmallBlock = 256, kLargeBlock = 512;
 
-// Blocks of two common sizes come from free lists; `size` grows to that of the block taken.
+// Blocks of two common sizes come from free lists; `size` grows to the size of the block.
 void* take_block(size_t& size) {
   size = size <= kSmallBlock ? kSmallBlock : size <= kLargeBlock ? kLargeBlock : (size + 15) / 16 * 16;
   return size == kSmallBlock   ? Pool<kSmallBlock>::take()

@@ -108,7 +108,7 @@ inline void release(Node* node) noexcept {
 void release_saved(Node* node) noexcept;
 
 Autograd& autograd_of(TensorImpl* tensor);  // makes it
-// nullptr where there is none. Of a tensor that other threads may give one.
+// nullptr without an Autograd. Safe for a tensor to which other threads may add one.
 inline Autograd* find_autograd(TensorImpl* tensor) {
   return std::atomic_ref(tensor->autograd).load(std::memory_order_acquire);
 }

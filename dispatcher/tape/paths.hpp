@@ -11,7 +11,7 @@ namespace backplane::core {
 
 class PathsTo {
  public:
-  // One walk over what is reached from `roots` and is no older than the oldest of `inputs`.
+  // One walk over the nodes that `roots` reach, and that are at least as new as the oldest of `inputs`.
   PathsTo(std::span<const Edge> inputs, std::span<const Edge> roots);
   bool leads(const Node* node) const {
     const auto found = leads_.find(node);

@@ -1,4 +1,4 @@
-// Recording: from a call to its node. What is saved is what the formulas that are still needed read.
+// Recording: from a call to its node. It saves only values that the needed formulas read.
 #include "tape/record.hpp"
 
 #include <bit>
@@ -52,7 +52,7 @@ struct EdgeWriter {
   }
 };
 
-// What is known of a call's form. Where it is written into the code, the loops over arguments unroll.
+// The form of a call, as far as it is known. If it is known at compile time, the loops over arguments unroll.
 struct Form {
   uint32_t n_args;
   uint32_t n_outs;
@@ -218,7 +218,7 @@ void put_into_base(TensorImpl* target) {
   ++autograd_of(view.base).stamp;
 }
 
-// Up the chain of views each base gets its new history; down again, each view is one of its new base.
+// Up the chain of views, each base gets its new history. Down again, each view becomes a view of its new base.
 void rebase(TensorImpl* target) {
   inplace_changes.fetch_add(1, std::memory_order_release);
   std::vector<TensorImpl*> chain;
@@ -321,9 +321,10 @@ void refuse_lists(const Call& call, const char* transform) {
     if (!followed) continue;
     bp_value empty[kMaxResults] = {};
     release_outputs(call.outs, call.n_outs, empty);
-    detail::fail(BP_ERROR_NOT_IMPLEMENTED, call.op.record->name, ": ", transform,
-                 " follows a list of tensors only through a decomposition: state one, or that the result has no "
-                 "derivative (nondiff)");
+    detail::fail(
+        BP_ERROR_NOT_IMPLEMENTED, call.op.record->name, ": ", transform,
+        " differentiates a list of tensors only through a decomposition. Fix: state one, or that the result has no "
+        "derivative (nondiff)");
   }
 }
 

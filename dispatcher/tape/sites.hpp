@@ -1,5 +1,5 @@
-// Where a program called the ops that a history has recorded: a trace asks, so that what it writes down of a derivative
-// stands at the line of the op that is derived.
+// Where a program called the ops that a history has recorded: a trace asks, so that the recorded ops of a derivative
+// have the line of the op that is differentiated.
 #pragma once
 
 #include "tape/node.hpp"
@@ -16,7 +16,7 @@ class Sites {
   virtual void leave(uint32_t before) = 0;
 };
 
-// Of the innermost trace of the thread; nullptr: there is none.
+// Of the innermost trace of the thread; nullptr without a trace.
 inline constinit thread_local Sites* trace_sites = nullptr;
 
 class AtSite {

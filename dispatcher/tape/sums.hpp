@@ -11,9 +11,9 @@
 namespace backplane::core {
 
 // Does the pass alone hold `sum`, and may an addition of such tensors go into its memory? `recorded`: formulas are
-// recorded, so that only what has no history may.
+// recorded, so only tensors without a history may.
 bool may_add_into(const Tensor& sum, bool recorded);
-// Is it a tensor with memory of its own that nothing follows? `recorded`: likewise.
+// Is it a tensor with its own memory and without a history? `recorded`: as above.
 bool is_plain(const TensorImpl& tensor, bool recorded);
 
 // Adds the cotangent of argument `arg`, as `formula` gives it of `inputs`, into `sum`. False: it does not add to a part

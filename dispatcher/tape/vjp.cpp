@@ -23,7 +23,7 @@ void check_version(const Node& node, const bp_tensor* tensor, uint32_t saved) {
   const uint32_t now = version_now(*t);
   BP_CHECK(now == saved, VALUE, "backward: a tensor that ", node.op->record->name,
            " saved was changed in place since: it had version ", saved, ", now ", now,
-           "; use the out-of-place form, or copy the tensor before the change");
+           ". Fix: use the out-of-place form, or copy the tensor before the change");
 }
 
 Tensor zeros(const TensorMeta& meta) {
@@ -36,7 +36,7 @@ void put_vjp(Node* node, const bp_value* cotangents, std::vector<Tensor>& out, c
   const OpEntry& op = *node->op;
   const OpRecord& record = *op.record;
   const bp_formula* put = record.find_formula(BP_RULE_PUT);
-  BP_CHECK(put, INTERNAL, record.name, ": a view without a put formula was written through");
+  BP_CHECK(put, INTERNAL, record.name, ": a view without a put formula was written to");
   bp_value args[kMaxArgs];
   for (uint32_t i = 0; i < node->n_args; ++i) args[i] = node->values()[i];
   args[record.def.alias] = cotangents[0];

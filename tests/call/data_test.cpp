@@ -96,8 +96,8 @@ TEST(Backward, RefusesAnEmptyHookAndAnEmptyPullback) {
   Tensor x = scalar(3);
   set_requires_grad(x, true);
   EXPECT_REFUSED(add_hook(x, nullptr), "hook: the function is empty");
-  EXPECT_REFUSED(Pullback()({}), "pullback: found an empty one");
-  EXPECT_REFUSED(Pullback().of_one(), "pullback: found an empty one");
+  EXPECT_REFUSED(Pullback()({}), "pullback: found an empty");
+  EXPECT_REFUSED(Pullback().of_one(), "pullback: found an empty");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(FunctionsOfNodes, ThoseThatDoNotFitAreNamed) {
       {kInts + scalar + "bp::scan(graph(0), [%1], [], [], length=3)", "bp::scan", "changes the shape or the dtype"},
       {kCarry + kPair + scalar + "bp::cond(graph(0), graph(1), %2, [%1])", "bp::cond",
        "one function returns 1 tensors, the other 2"},
-      {kCarry + kInts + scalar + "bp::cond(graph(0), graph(1), %2, [%1])", "bp::cond", "of other shapes or dtypes"},
+      {kCarry + kInts + scalar + "bp::cond(graph(0), graph(1), %2, [%1])", "bp::cond", "different shapes or dtypes"},
       {kCarry + kCarry + scalar + "bp::cond(graph(0), graph(1), %1, [%1])", "bp::cond", "expected one bool"},
       {kCarry + kCarry + scalar + "bp::cond(graph(0), graph(1), true, [%1])", "bp::cond", "expected a tensor"},
       {kCarry + kCarry + two + "bp::cond(graph(0), graph(1), %2, [%1])", "bp::cond",

@@ -91,8 +91,8 @@ TEST(FusedRules, ChainsOfOneShapeAreOneRegionAndWhatIsNotTakenHasAReason) {
   EXPECT_EQ(std::vector<uint32_t>(found.regions.begin() + 3, found.regions.end()), none);
   EXPECT_STREQ(found.reasons[0], nullptr);
   EXPECT_STREQ(found.reasons[3], "it may find an error in its data");
-  EXPECT_STREQ(found.reasons[4], "it is no elementwise op of the dtype");
-  EXPECT_STREQ(found.reasons[5], "an argument is neither a tensor of its dtype nor a number");
+  EXPECT_STREQ(found.reasons[4], "it is not an elementwise op of the dtype");
+  EXPECT_STREQ(found.reasons[5], "an argument is not a tensor of its dtype, and not a number");
   EXPECT_STREQ(found.reasons[6], "it is a view of another shape");
   EXPECT_STREQ(found.reasons[7], "the host keeps the call to itself");
 }

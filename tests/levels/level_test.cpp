@@ -124,8 +124,8 @@ TEST(Level, ScopesAreLeftInTheReverseOrderOfTheirMaking) {
     Tensor y[] = {multiply(a, inner.enter(x))};
     EXPECT_NE(refusal([&] { outer.leave(y, 1); }).find("reverse order"), std::string::npos);
     inner.leave(y, 1);
-    EXPECT_NE(refusal([&] { inner.leave(y, 1); }).find("was left before"), std::string::npos);
-    EXPECT_NE(refusal([&] { inner.enter(x); }).find("was left before"), std::string::npos);
+    EXPECT_NE(refusal([&] { inner.leave(y, 1); }).find("has ended"), std::string::npos);
+    EXPECT_NE(refusal([&] { inner.enter(x); }).find("has ended"), std::string::npos);
     Pullback pullback = outer.leave(y, 1);
     EXPECT_EQ(item(pullback.of_one()[0]), 2);
   }

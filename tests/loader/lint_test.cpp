@@ -25,7 +25,7 @@ TEST(Lint, AGoodPluginHasNoErrors) {
 TEST(Lint, WhatIsRefusedIsAnError) {
   EXPECT_THAT(errors_of(plugin_file("no_symbol")), HasSubstr("does not export bp_plugin_query"));
   EXPECT_THAT(errors_of(plugin_file("other_major")), HasSubstr("major 7"));
-  EXPECT_THAT(errors_of(plugin_file("size_odd")), HasSubstr("impossible size"));
+  EXPECT_THAT(errors_of(plugin_file("size_odd")), HasSubstr("invalid size"));
   EXPECT_THAT(errors_of(plugin_file("throws_in_query")), HasSubstr("threw"));
   const Folder folder;
   EXPECT_THAT(errors_of(folder.write("text.so", "text")), HasSubstr("is not a shared object"));

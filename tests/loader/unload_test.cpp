@@ -118,7 +118,7 @@ TEST(Unload, ARefusalAtTheLastMomentRestoresEverything) {
   std::thread unloader([&] {
     const Failure failure = failure_of([] { unload_plugin("first"); });
     EXPECT_EQ(failure.code, BP_ERROR_BUSY);
-    EXPECT_THAT(failure.text, HasSubstr("graphs and what was compiled of them"));
+    EXPECT_THAT(failure.text, HasSubstr("graphs and their compiled code"));
   });
   while (Loaded::state_of("first") != "unloading") std::this_thread::yield();
   for (core::PluginRecord* record : loader::all_records())

@@ -109,7 +109,7 @@ def test_numpys_dtypes_and_types_are_taken_where_a_dtype_is():
 def test_another_order_of_bytes_is_refused(swapped):
     name = np.dtype(swapped).name
     for call in (lambda: bp.zeros(2, dtype=swapped), lambda: bp.ones(2).astype(swapped), lambda: bp.result_type(swapped), lambda: bp.empty(2, dtype=swapped)):
-        with pytest.raises(bp.DtypeError, match=f"found {name} of the other order of bytes, expected this machine's; use '{name}'"):
+        with pytest.raises(bp.DtypeError, match=f"found {name} in the other byte order, expected this machine's byte order. Fix: use '{name}'"):
             call()
     assert getattr(bp, name) != swapped and bp.zeros(1, dtype=">u1").dtype is bp.uint8
 

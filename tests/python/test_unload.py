@@ -55,10 +55,10 @@ LIVE = {
     "an event": ("simulator", "bp.Event().record(bp.Stream('sim'))", "streams, events and recordings"),
     "a recording": ("simulator", "recorded()", "streams, events and recordings"),
     "pinned memory": ("simulator", "bp.pin(bp.ones(3), 'sim')", "blocks of pinned memory"),
-    "a compiled function on its device": ("simulator", "called(bp.compile(lambda a: bp.sin(a) + a), bp.ones(9, device='sim'))", "graphs and what was compiled of them"),
+    "a compiled function on its device": ("simulator", "called(bp.compile(lambda a: bp.sin(a) + a), bp.ones(9, device='sim'))", "graphs and their compiled code"),
     "a node of the tape": ("axpby", "axpby(x.requires_grad_())", "autograd nodes"),
-    "a graph": ("axpby", "bp.make_graph(axpby)(x)", "graphs and what was compiled of them"),
-    "a compiled function": ("axpby", "called(bp.compile(axpby), x)", "graphs and what was compiled of them"),
+    "a graph": ("axpby", "bp.make_graph(axpby)(x)", "graphs and their compiled code"),
+    "a compiled function": ("axpby", "called(bp.compile(axpby), x)", "graphs and their compiled code"),
     "a pullback": ("axpby", "bp.vjp(axpby, x)[1]", "autograd nodes"),
 }  # fmt: skip
 

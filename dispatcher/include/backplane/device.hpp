@@ -72,7 +72,7 @@ struct DlpackConsumer {
 BACKPLANE_API std::optional<int64_t> dlpack_stream(int32_t device_type, int32_t device_id);
 
 // The caller owns the returned value. `from_dlpack` takes ownership of `managed` only when it succeeds. It copies if
-// are_bools is false. The unversioned form does not state whether its memory may be written, so it is read-only. On a
+// are_bools is false. The unversioned form has no read-only flag, so its memory is taken as read-only. On a
 // device with streams, the producer's work precedes later work on this thread's current stream, and the producer gets
 // its memory back once the work that uses it has ended.
 BACKPLANE_API DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, const DlpackConsumer& consumer = {});

@@ -35,7 +35,7 @@ struct ProfileEvent {
 // cost nothing.
 class BACKPLANE_API Profile {
  public:
-  // What sees the results of each call, with the name of its op. What it throws, the call throws.
+  // Receives the results of each call, with the name of its op. An exception from it is thrown by the call.
   using Observer = std::function<void(const std::string& op, std::span<const Tensor> results)>;
 
   // Starts. `where`: file:line of the program, for each call. `observe`: in place of events; compiled functions run

@@ -22,7 +22,7 @@ class BACKPLANE_API Registration {
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  // Registers the op and its rows; they replace the ones of an earlier `define`. With the same signature the op keeps
+  // Registers the op and its rows; they replace an earlier `define`. With the same signature the op keeps
   // its handle. If it throws, the earlier registration stays. Other threads should not call the op meanwhile.
   OpHandle define(const bp_op_def& op, std::span<const bp_kernel_def> kernels, std::shared_ptr<void> kept = {});
   // The op's name is free, and calls of it are refused.

@@ -49,7 +49,7 @@ void Capture::leave() {
 bool Capture::stale() const { return generation_ != device_.generation; }
 
 void Capture::end() {
-  BP_CHECK(active_, VALUE, "capture: it has ended already");
+  BP_CHECK(active_, VALUE, "capture: the capture has ended already");
   active_ = false;
   std::erase(captures, this);
   set_current_stream(device_, before_);
@@ -79,7 +79,7 @@ void Capture::take(bp_storage* const* reads, int n_reads, bp_storage* const* wri
 }
 
 void Capture::replay(Stream& stream) {
-  BP_CHECK(recording_, VALUE, "replay: the capture has not ended. Fix: replay after its block");
+  BP_CHECK(recording_, VALUE, "replay: the capture is still running. Fix: replay after its block");
   BP_CHECK(!stale(), DEVICE_LOST, "replay: device ", name_of(device_),
            " was reset after the capture. Fix: capture again");
   BP_CHECK(stream.device == &device_, VALUE, "replay: found a stream of device ", name_of(*stream.device),

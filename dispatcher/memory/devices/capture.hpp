@@ -18,7 +18,7 @@ class Capture {
  public:
   // Begins: `device` records what this thread gives it from now on. Throws where it cannot.
   explicit Capture(Device& device);
-  // Gives up what was not ended; waits for replays, and lets go of the memory.
+  // Abandons a capture that was not ended; waits for replays, and releases the memory.
   ~Capture();
   Capture(const Capture&) = delete;
 
@@ -56,8 +56,8 @@ class Capture {
   std::vector<StorageUse> replays_;     // the latest on each stream
 };
 
-// While it lives, this thread's work runs instead of being recorded: what is made once and serves calls outside of the
-// capture as well.
+// While it lives, this thread's work runs instead of being recorded: for objects that also serve calls outside of the
+// capture.
 class CapturePause {
  public:
   CapturePause();

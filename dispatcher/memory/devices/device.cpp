@@ -79,7 +79,7 @@ void check_slots(std::string_view name, const bp_backend_def& def) {
 
 void check_definition(const PluginRecord* owner, const bp_backend_def& def) {
   BP_CHECK(def.name && *def.name, VALUE, "register_backend: plugin \"", owner->name,
-           "\" gives a backend without a name");
+           "\" registers a backend without a name");
   const std::string_view name = def.name;
   BP_CHECK(name.find_first_of(":* \t\n\"") == std::string_view::npos && name.size() <= 64, VALUE,
            "register_backend: the name \"", name.substr(0, 64),
@@ -105,13 +105,13 @@ void check_properties(const BackendRecord& backend, int32_t ordinal, bp_device_p
            "; expected 0 or a power of two up to ", kMaxGranule);
 }
 
-// Inside a call: what is registered then stays until the call ends.
+// Inside a call: a backend that is registered now stays until the call ends.
 void check_registered(const BackendRecord& backend) {
   BP_CHECK(!backend.withdrawn, DEVICE, "device ", backend.name, ": its plugin \"", backend.owner->name,
            "\" was unloaded");
 }
 
-// A slot of a backend's table that may start its driver: what it throws becomes a status, with a message.
+// A slot of a backend's table that may start its driver. An exception becomes a status, with a message.
 template <class Slot, class... Args>
 bp_status call_backend(const BackendRecord& backend, const char* name, Slot slot, Args... args) {
   CallGuard guard;
@@ -176,7 +176,7 @@ void start(BackendRecord& backend) {
 uint32_t backend_count() noexcept { return backends.count.load(std::memory_order_acquire); }
 
 BackendRecord& backend_at(uint32_t index) {
-  BP_CHECK(index < backend_count(), VALUE, "device: there is no backend with index ", index);
+  BP_CHECK(index < backend_count(), VALUE, "device: found no backend with index ", index);
   return *backends.records[index].load(std::memory_order_acquire);
 }
 

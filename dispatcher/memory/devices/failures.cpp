@@ -96,7 +96,7 @@ void note_spoiled(Stream& stream, const Work& copy) {
   stream.spoiled_copies.push_back({failure, copy.to_host, {}});
 }
 
-// The first that this thread has not heard of; it has then heard of all.
+// The first failure that was not reported to this thread. Marks all as reported.
 std::shared_ptr<Failure> take_spoiled(Stream& stream) {
   const std::thread::id me = std::this_thread::get_id();
   std::shared_ptr<Failure> first;
@@ -119,7 +119,7 @@ std::shared_ptr<Failure> loss_of(const Stream& stream, const Work& work) {
   return failure;
 }
 
-// False: what it read is not known to have succeeded or failed. A device that is lost has ended all of its work,
+// False if the outcome of its inputs is not known yet. A device that is lost has ended all of its work,
 // whether it ran or not.
 bool finish(Stream& stream, const Work& work) {
   std::shared_ptr<Failure> cause;

@@ -1,7 +1,7 @@
-// Errors follow data: a piece of work that failed marks what it wrote, and what is computed from that.
+// Errors follow data: a piece of work that failed marks the storages that it wrote, and all that is computed from them.
 //
-// The host hears of a failure late. So a stream keeps, for each piece of work whose outcome is not known, what it read
-// as tickets; when work has ended, its outcome follows from the backend's errors and from the outcomes of what it read.
+// The host sees a failure late. For each piece of work without a known outcome, a stream therefore keeps its inputs
+// as tickets. When the work has ended, its outcome follows from the backend's errors and the outcomes of its inputs.
 // A storage is marked where the ticket of its last write has failed: who overwrites all of it clears the mark, who
 // overwrites a part reads the rest. All is of asynchronous devices, and costs the others nothing.
 #pragma once
@@ -51,15 +51,15 @@ void depend_on(Work& work, const bp_storage& read);
 void depend_on(Work& work, const StorageUse& write);
 // Under the device's lock: takes the errors that the backend has of a stream's work. How many there were.
 int collect(Stream& stream);
-// Under the device's lock: the outcomes of what has ended on its streams, as far as they can be known.
+// Under the device's lock: determines the outcomes of ended work on its streams, as far as they are known.
 void settle(Device& device);
-// Takes no lock of its caller's: of a piece of work that has ended. nullptr: it has not failed.
+// The failure of a piece of work that has ended; nullptr if it succeeded. Takes no lock that the caller holds.
 std::shared_ptr<const Failure> failure_of(const StorageUse& work);
 // Throws where what a storage holds, whose last write has ended, was not written as it should have been.
 void check_written(const bp_storage& storage);
-// Takes no lock of its caller's: does the device have work that reads what `source` wrote, and has not ended?
+// Does the device have running work that reads results of `source`? Takes no lock that the caller holds.
 bool reads_from(Device& device, const Device& source);
-// Under the device's lock, of a stream that a reset ends: what has not been seen to succeed has failed.
+// Under the device's lock, for a stream that a reset ends: work that is not known to have succeeded has failed.
 void lose_work(Stream& retired);
 // Of a device whose work has ended and whose streams end: nobody asks them for outcomes any more.
 void forget_work_of(const Device& closing);
@@ -68,7 +68,7 @@ void throw_unseen(Stream& stream);
 // Takes no lock of its caller's: the outcomes of a stream's copies to the host up to `ticket`, which has ended, are
 // known afterwards.
 void finish_copies_to_host(Stream& stream, uint64_t ticket);
-// Likewise, and throws where such a copy was spoiled: by then somebody may read the host's memory.
+// Also throws if such a copy read failed data, because a thread may now read the host's memory.
 void check_copies_to_host(Stream& stream, uint64_t ticket);
 
 }  // namespace backplane::core

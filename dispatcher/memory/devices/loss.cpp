@@ -75,18 +75,17 @@ void abort_device(Device& device) noexcept {
 }
 
 void drain(const Device& device) {
-  BP_CHECK(!thread_state.inside(), BUSY, "a call of this thread is running, and would have to end first; ",
-           "ask again after it has returned");
+  BP_CHECK(!thread_state.inside(), BUSY, "this thread is inside a call, which must end first; ",
+           "call it again after that call has returned");
   const uint64_t timeout = device.wait_timeout.load(std::memory_order_relaxed);
   const auto end = std::chrono::steady_clock::now() +
                    std::max<std::chrono::nanoseconds>(kLongestDrain, std::chrono::nanoseconds(timeout));
   Grace grace;
   for (auto pause = std::chrono::microseconds(1); !grace.over(&device);
        pause = std::min<std::chrono::microseconds>(pause * 2, 1000us)) {
-    BP_CHECK(
-        std::chrono::steady_clock::now() < end, BUSY, "reset: calls of device ", name_of(device),
-        " do not end, and its backend has neither `abort` nor `wait_for`, which would end them. Fix: set a timeout "
-        "with set_wait_timeout before the waits, or end the process");
+    BP_CHECK(std::chrono::steady_clock::now() < end, BUSY, "reset: calls of device ", name_of(device),
+             " do not end, and its backend cannot end them: it lacks `abort` and `wait_for`. Fix: set a timeout "
+             "with set_wait_timeout before the waits, or end the process");
     std::this_thread::sleep_for(pause);
   }
 }

@@ -28,7 +28,7 @@ bool begin_reset(Device& device);
 void end_reset(Device& device, const std::string& failure);
 // Ends what waits on the device, where its backend can. Beside any call.
 void abort_device(Device& device) noexcept;
-// Returns when the calls that were running have ended; those that wait for other devices, and what they call, are not
+// Returns when the running calls have ended. Calls that wait for other devices, and their inner calls, are not
 // waited for. Throws Error(BP_ERROR_BUSY) where they do not end.
 void drain(const Device& device);
 

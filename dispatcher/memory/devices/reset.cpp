@@ -1,4 +1,4 @@
-// A device that was lost comes back: what it had is gone, and what points to it says so.
+// Makes a lost device usable again. Its memory is gone, and tensors that point to it report this.
 #include "backplane/stream.hpp"
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct Dropped {
   std::vector<std::shared_ptr<const void>> held;
 };
 
-// All work of before counts as complete, and what was to follow it runs.
+// All earlier work counts as complete, and its completion callbacks run.
 void retire_streams(Device& device, Dropped& dropped) {
   for (auto& stream : device.streams) {
     stream->retired = true;
@@ -39,7 +39,7 @@ void retire_streams(Device& device, Dropped& dropped) {
 }
 
 // Work of other devices that reads this one's memory ends before that goes. It waits for this device's work, which has
-// ended by now where the backend can give it up; what goes on waiting is not waited for.
+// ended by now if the backend can abort it; work that still waits is skipped.
 void wait_for_readers(const Device& device) {
   constexpr auto kLongest = std::chrono::seconds(1);
   const auto end = std::chrono::steady_clock::now() + kLongest;

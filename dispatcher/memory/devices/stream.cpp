@@ -43,7 +43,7 @@ Stream& make_stream(Device& device, int32_t priority, Stream::Kind kind) {
 constexpr size_t kMostUnsettled = 4096;  // pieces of work after which a stream that nobody waits for is looked at
 constexpr size_t kMaxStreams = 1024;     // readers look at the default one without the lock, so that none may move
 
-// Runs, without the device's lock, what was to follow work that has ended.
+// Runs the callbacks of completed work, without the device's lock.
 struct Completions {
   std::vector<std::function<void()>> ready;
   void take(Stream& stream) {
@@ -187,10 +187,11 @@ Stream* set_current_stream(Device& device, Stream* stream) {
 }
 
 void check_current(const bp_storage& storage) {
-  BP_CHECK(storage.generation == storage.device->generation.load(std::memory_order_relaxed), DEVICE_LOST,
-           "a tensor on device ", name_of(*storage.device),
-           " was made before the device was reset, and its elements are lost. Fix: make it anew, or load it from where "
-           "it was saved");
+  BP_CHECK(
+      storage.generation == storage.device->generation.load(std::memory_order_relaxed), DEVICE_LOST,
+      "a tensor on device ", name_of(*storage.device),
+      " was made before the device was reset, and its elements are lost. Fix: create it again, or load it from where "
+      "it was saved");
 }
 
 namespace {
@@ -266,15 +267,14 @@ void wait_for(Stream& stream, uint64_t ticket) {
   Device& device = *stream.device;
   std::vector<std::shared_ptr<const void>> unneeded;  // ends without the lock
   Completions completions;
-  // A reset comes after all of it, or before. With a part of it behind the reset, what the backend said of the old
-  // device would be taken for news of the new one, and this thread would wait for the lock that the reset holds.
+  // A reset runs before or after all of it, never in between. Otherwise, an answer of the backend about the old
+  // device would count for the new one. This thread would also wait for the lock that the reset holds.
   const CallGuard whole;
   check_present(device);
   if (stream.retired) return;
-  BP_CHECK(
-      !stream.capture, VALUE, "device ", name_of(device),
-      ": the values of a capture's work are not there before it is replayed. Fix: read tensors after the capture's "
-      "block, when recording.replay() has run");
+  BP_CHECK(!stream.capture, VALUE, "device ", name_of(device),
+           ": a capture computes no values before it is replayed. Fix: read tensors after the capture's "
+           "block, when recording.replay() has run");
   {
     std::lock_guard guard(device.lock);
     check_ended(stream, ticket);

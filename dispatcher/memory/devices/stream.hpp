@@ -55,10 +55,10 @@ Stream& new_stream_over(Device& device, void* handle);
 // nullptr: the default one again. Gives what the thread had chosen.
 Stream* set_current_stream(Device& device, Stream* stream);
 
-// Under device.lock. Takes the next ticket for `op` after ordering it behind what it must follow of the work on other
-// streams that touches these storages: a read behind writes, a write behind all. Notes the uses. A call inside of one
+// Under device.lock. Takes the next ticket for `op`, and orders it behind the work that it must follow on other
+// streams, by the storages: a read behind writes, a write behind all. Notes the uses. A call inside of one
 // that records on the stream has that one's ticket. A storage that is written in part is among the `reads` too, for the
-// rest of it. Throws where what one of them holds is known to be spoiled by a failure.
+// rest of it. Throws if the data of a storage is known to come from failed work.
 uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_reads, bp_storage* const* writes,
                int n_writes);
 // Under device.lock: a ticket while work is recorded under it. Nothing flushes or waits for it before this ends.
@@ -79,7 +79,7 @@ class OpenTicket {
   const uint64_t ticket_;
 };
 // Around a call of the backend's that names the stream and may wait for the device. Begins under device.lock, which it
-// gives back meanwhile; whoever else needs the stream waits. Inside a call that records work the lock stays.
+// releases meanwhile; other users of the stream wait. Inside a call that records work the lock stays.
 class BusyStream {
  public:
   explicit BusyStream(Stream& stream);
@@ -101,7 +101,7 @@ void refresh_completed(Stream& stream);  // under the device's lock: asks the ba
 void flush(Stream& stream);              // under the device's lock
 // Under the device's lock: later work of `stream` comes after a use on another stream of the device.
 void order_behind(Stream& stream, const StorageUse& use);
-// Under the device's lock: `then` runs once what is on the stream now has ended, failed or been dropped: on a thread of
+// Under the device's lock: `then` runs once the stream's current work has ended, failed or been dropped: on a thread of
 // the backend's, or where it has no "callbacks" as soon as the host finds out. It must not throw or wait.
 void on_complete(Stream& stream, std::function<void()> then);
 // Throws for memory of before its device's reset.

@@ -1,5 +1,5 @@
-// Streams, events and recordings as programs hold them. A stream of a program is one of the core's, lent: the last
-// handle gives it back to its device, for the next that asks.
+// Streams, events and recordings as programs hold them. A program borrows a stream of the core; the last
+// handle returns it to its device for reuse.
 #include "backplane/stream.hpp"
 
 #include <chrono>
@@ -118,7 +118,7 @@ const bp_extension_events& events_of(const core::StreamHold& hold, const char* f
 }
 
 const std::shared_ptr<core::StreamHold>& checked(const std::shared_ptr<core::StreamHold>& hold) {
-  BP_CHECK(hold, VALUE, "a stream that was default-made belongs to no device. Fix: Stream(device)");
+  BP_CHECK(hold, VALUE, "a default-constructed Stream belongs to no device. Fix: Stream(device)");
   hold->check();
   return hold;
 }

@@ -1,4 +1,4 @@
-// The list of threads that make calls, and the barrier by which an unloading thread sees all of them.
+// The list of threads that make calls, and the barrier that lets an unloading thread see all of them.
 //
 // A thread enters the list at its first call or error (cold_slow) and leaves it when it ends, through a pthread key:
 // its destructor runs after those of thread_local objects, which may still make calls. The list and its lock are
@@ -209,8 +209,8 @@ bool Grace::over(const void* device) {
 }
 
 void drain() {
-  BP_CHECK(!thread_state.inside(), BUSY, "a call of this thread is running, and would have to end first; ",
-           "ask again after it has returned");
+  BP_CHECK(!thread_state.inside(), BUSY, "this thread is inside a call, which must end first; ",
+           "call it again after that call has returned");
   Grace grace;
   // The lock is not held while waiting: a running call may start threads, or wait for one that ends.
   for (auto pause = std::chrono::microseconds(1); !grace.over();

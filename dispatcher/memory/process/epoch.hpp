@@ -104,7 +104,7 @@ class CallGuard {
 // The sum over all threads, ended ones included.
 int64_t counted_leases(uint32_t plugin, uint32_t kind);
 
-// The calls that were running as it was made: what was out of reach of new ones by then is read by nobody once it is
+// The calls that run when it is made. Data that new calls could not reach at that time is unused once this is
 // over.
 class Grace {
  public:

@@ -1,4 +1,4 @@
-// Calls of functions that a plugin or a program gave: what they throw ends there, as a status with a message.
+// Calls of functions from a plugin or a program. Their exceptions end here, as a status with a message.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace backplane::core {
 
-// `what` begins the message: "register_all". The thread's message is then that of the failure in flight.
+// `what` begins the message: "register_all". The thread's message becomes the message of the current exception.
 template <class Function>
 bp_status call_foreign(const char* what, Function function) {
   try {

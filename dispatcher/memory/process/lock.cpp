@@ -44,7 +44,7 @@ void lock_everything() {
       heads[rank] = lists[rank].load(std::memory_order_acquire);
       for (Lock* lock = heads[rank]; lock; lock = lock->next()) lock->lock();
     }
-    // Whoever makes locks holds one of an inner rank meanwhile: with all of them held, no list grows any more.
+    // A thread that creates locks holds a lock of an inner rank. With all locks held, no list grows.
     bool all = true;
     for (size_t rank = 0; rank < kTaken; ++rank)
       all = all && heads[rank] == lists[rank].load(std::memory_order_acquire);

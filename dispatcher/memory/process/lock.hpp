@@ -70,7 +70,7 @@ class Lock {
   // By its owner: has it taken the lock once only, so that unlock() lets others in?
   bool held_once() const noexcept { return again_ == 0; }
   Lock* next() const noexcept { return next_; }
-  // Free, whoever held it: in a forked child, which has no other thread.
+  // Releases the lock without its owner, in a forked child, which has only one thread.
   void make_anew() noexcept;
 
  private:

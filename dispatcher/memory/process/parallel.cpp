@@ -31,7 +31,7 @@ namespace {
 constexpr int32_t kMaxThreads = 1024;
 // Enough to balance pieces of unequal cost, few enough that claiming them costs nothing beside the work.
 constexpr uint64_t kPiecesPerThread = 4;
-// Of work that takes long whatever it is, so that it can be interrupted: by as many grains.
+// Work of this many grains takes long, so it must be interruptible.
 constexpr uint64_t kManyGrains = 4096;
 constexpr uint64_t kPiecesOfMany = 64;
 // Pieces that take longer are cut again.
@@ -62,7 +62,7 @@ bp_status run_body(bp_parallel_body body, void* context, int64_t begin, int64_t 
   return call_foreign("the body of a parallel_for", [&] { return body(context, begin, end, worker); });
 }
 
-// An earlier failure's message must not pass for that of a body which fails without one.
+// If a body fails without a message, an earlier message must not be reported for it.
 void clear_error() {
   cold().error.clear();
   cold().error_code = BP_OK;
@@ -286,7 +286,7 @@ bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_bo
 
 void restart_pool_after_fork() {
   // The old one's threads are gone and its list may name jobs of threads that are gone too. Kept, not freed: the
-  // forking thread may itself be inside one of its jobs.
+  // forking thread may itself be inside a job of it.
   static std::vector<ThreadPool*>& abandoned = *new std::vector<ThreadPool*>;
   abandoned.push_back(pool().exchange(make_pool()));
 }

@@ -10,7 +10,7 @@ namespace backplane::core {
 
 // Runs body over [begin, end) in pieces of at least `grain` (one piece where the range is smaller). Returns BP_OK or
 // the status of the first failing piece, in the order of the range, with its message as this thread's error; pieces
-// that had not started by then are skipped. A C++ exception from a body becomes BP_ERROR_INTERNAL.
+// that did not start before are skipped. A C++ exception from a body becomes BP_ERROR_INTERNAL.
 bp_status parallel_for(int64_t begin, int64_t end, int64_t grain, bp_parallel_body body, void* context) noexcept;
 
 // Above every `worker` that a body is given. Within one parallel_for no two running bodies have the same.

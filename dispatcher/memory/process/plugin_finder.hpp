@@ -2,7 +2,7 @@
 // which it puts here. Without one nothing is found.
 //
 // Call these without the registry's lock. `for_backend` and `for_op` are true when a plugin was opened now, and throw
-// Error with the reason when every plugin that names what is asked for is refused.
+// Error with the reason if every plugin that provides the name is refused.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ extern constinit PluginFinder plugin_finder;  // written by a static initialiser
 // How many plugins are registering. Greater than 0 as soon as anything of theirs can be seen.
 extern constinit std::atomic<int> plugins_registering;
 
-// For whoever has just found something, before he uses it.
+// For a caller that has just found an entry, before using it.
 inline void settle_registrations() {
   if (plugins_registering.load(std::memory_order_acquire) != 0) [[unlikely]]
     plugin_finder.settle();

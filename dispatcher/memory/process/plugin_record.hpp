@@ -2,7 +2,7 @@
 //
 // Records are never freed, so that a lease may be dropped at any time. A lease is held by whatever points into the
 // plugin: storages of its devices, autograd nodes with its formulas' native code or its kernels, exported capsules,
-// graphs with its ops, and what was compiled of them. The core itself (built-in ops) is record 0 and is never unloaded.
+// graphs with its ops, and their compiled code. The core itself (built-in ops) is record 0 and is never unloaded.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ enum class LeaseKind : uint8_t { kStorage, kNode, kCapsule, kGraph, kStream, kPi
 inline constexpr const char* kLeaseNames[] = {"tensor storages",
                                               "autograd nodes",
                                               "exported capsules",
-                                              "graphs and what was compiled of them",
+                                              "graphs and their compiled code",
                                               "streams, events and recordings",
                                               "blocks of pinned memory"};
 
@@ -60,7 +60,7 @@ inline void lease(PluginRecord* owner, LeaseKind kind) { add_leases(owner, kind,
 inline void unlease(PluginRecord* owner, LeaseKind kind) { add_leases(owner, kind, -1); }
 
 // While others take leases the sum may be off; once the plugin is withdrawn and calls have drained, leases are only
-// dropped, and the sum is never below what is held.
+// dropped, so the sum is never too small.
 inline int64_t lease_count(const PluginRecord& owner, LeaseKind kind) {
   auto k = static_cast<uint32_t>(kind);
   return owner.leases[k].load(std::memory_order_acquire) +

@@ -29,7 +29,7 @@ struct ViewRecord {
 };
 
 // Of a view that remembers its base, which may come to a history later, and the view with it. No op answers to it:
-// whoever reads keys asks keys_now.
+// readers of keys call keys_now.
 inline constexpr uint64_t kViewKey = uint64_t{1} << 58;
 
 // Grows with every change through which views of a tensor may have to be taken anew. So a chain of views that was found
@@ -49,7 +49,7 @@ inline TensorImpl* end_view_record(ViewRecord* record) noexcept {
   return base;
 }
 
-// What stands behind a tensor of a level. The handle's shape and dtype never change; `inner`, `tangent` and `batched`
+// The record behind a tensor of a level. The handle's shape and dtype never change; `inner`, `tangent` and `batched`
 // do when the tensor is changed in place.
 struct Wrapper {
   uint64_t serial;

@@ -1,7 +1,7 @@
 // The hooks of a leaf or of a node, which any thread may add and remove while passes run.
 //
-// The list is replaced, never changed: a pass runs those that were there as it came by, whatever they or other threads
-// add or remove meanwhile. Without hooks it costs one pointer. A hook is let go of outside the lock.
+// The list is replaced, never changed: a pass runs the hooks of the list that it read, even if hooks or other threads
+// add or remove some meanwhile. Without hooks it costs one pointer. A hook is let go of outside the lock.
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,7 @@ bool clashes_within(const bp_tensor& target, const bp_tensor& input, bool in_pla
 // Of one storage: the same bytes in the same order?
 bool same_layout(const bp_tensor& a, const bp_tensor& b);
 
-// Would a kernel that writes `target` spoil what it reads of `input`? Where both are the same elements, only one that
+// Would a kernel that writes `target` overwrite unread elements of `input`? For the same elements, only one that
 // does not run in place.
 inline bool clashes(const bp_tensor& target, const bp_tensor& input, bool in_place) {
   if (target.storage != input.storage) return false;

@@ -11,7 +11,7 @@ namespace {
 
 bp_storage* storage_of(const Tensor& tensor, const char* function) {
   bp_storage* storage = tensor.held()->storage;
-  BP_CHECK(storage, VALUE, function, ": found a tensor without a storage, which a traced or transformed one is");
+  BP_CHECK(storage, VALUE, function, ": found a traced or transformed tensor, which has no storage");
   return storage;
 }
 
@@ -36,7 +36,7 @@ uint64_t end_of(const char* function, Shape shape, Shape strides, uint64_t item,
 
 void core::check_view(const char* function, bp_dtype dtype, Shape shape, Shape strides, uint64_t byte_offset,
                       uint64_t bytes) {
-  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, function, ": argument dtype: there is no dtype ", dtype);
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, function, ": argument dtype: found the unknown dtype ", dtype);
   BP_CHECK(shape.size() <= kMaxRank && strides.size() == shape.size(), SHAPE, function, ": found ", shape.size(),
            " sizes and ", strides.size(), " strides, expected as many of each and at most ", kMaxRank);
   const auto item = static_cast<uint64_t>(kItemSize[dtype]);

@@ -15,7 +15,7 @@ namespace backplane::core {
 
 namespace {
 
-// The product may overflow before a size of 0. Throws otherwise, and ends the handle of which only the dims are set.
+// The product may overflow before a size of 0. Otherwise it throws, and ends the handle, which has only dims so far.
 [[gnu::cold, gnu::noinline]] int64_t bytes_of_overflowing(TensorImpl* t, bp_dtype dtype) {
   const std::vector<int64_t> sizes(t->dl.shape, t->dl.shape + t->dl.ndim);
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
@@ -62,8 +62,8 @@ TensorImpl* new_dims(Device& device, bp_dtype dtype, int32_t ndim, const int64_t
   return t;
 }
 
-// Strides are multiplied as unsigned numbers: those of a tensor without elements may exceed 64 bits, and nobody follows
-// them.
+// Strides are multiplied as unsigned numbers: strides of an empty tensor may exceed 64 bits, and are never used to read
+// or write.
 void set_row_major(TensorImpl* t) {
   uint64_t stride = 1;
   for (int32_t i = t->dl.ndim; i-- > 0;) {
@@ -128,7 +128,7 @@ void end_wrapper(Wrapper* wrapper) noexcept {
   WrapperPool::give(wrapper);
 }
 
-// One that has neither autograd nor wrapper, and a view's record no longer: its base, if it has one, holds the storage.
+// A tensor without autograd and wrapper, and without the record of a view: its base, if it has one, holds the storage.
 [[gnu::always_inline]] inline void destroy_plain(TensorImpl* t, const TensorImpl* base) noexcept {
   if (t->node) history_owner.release(t->node);
   if (!base && t->storage) release(t->storage);

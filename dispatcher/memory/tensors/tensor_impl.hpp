@@ -19,8 +19,8 @@ struct ViewRecord;  // memory/tensors/history.hpp
 struct Wrapper;     // memory/tensors/history.hpp
 
 inline constexpr int kInlineRank = 5;
-// A bit of flags that is the host's own: a broadcast view, or a view of one, whatever its own strides. What is written
-// there changes other elements too.
+// A bit of flags that is the host's own: a broadcast view, or a view of one, whatever its own strides. A write
+// changes other elements too.
 inline constexpr uint32_t kRepeats = 1u << 16;
 
 struct TensorImpl : bp_tensor {
@@ -58,7 +58,7 @@ TensorImpl* new_tensor(Device& device, bp_dtype dtype, int32_t ndim, const int64
 // Over an existing storage, whose reference it takes over. `strides` nullptr: row-major.
 TensorImpl* new_tensor_over(bp_storage* storage, bp_dtype dtype, int32_t ndim, const int64_t* sizes,
                             const int64_t* strides, uint64_t byte_offset);
-// The tensor again, without its history: over its storage, of which it takes a reference.
+// A second tensor over the same storage, without the history. It takes a reference to the storage.
 TensorImpl* new_alias(const TensorImpl& tensor);
 // No storage and no data: shape, dtype and device alone.
 TensorImpl* new_handle(Device& device, bp_dtype dtype, int32_t ndim, const int64_t* sizes);

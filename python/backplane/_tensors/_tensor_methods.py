@@ -166,7 +166,7 @@ def _sort(x: Tensor, /, *args: object, **more: object) -> Any:
     """PyTorch's pair of values and indices, x.sort(dim=-1). Without dim= refused: NumPy's sorts in place, JAX's gives a copy."""
     if "dim" not in more:
         raise _core.ArgumentTypeError(
-            "sort: NumPy and PyTorch mean different things by it; use backplane.sort(x) for a sorted copy, x[...] = backplane.sort(x) "
+            "sort: it means different things in NumPy and PyTorch. Fix: use backplane.sort(x) for a sorted copy, x[...] = backplane.sort(x) "
             "for NumPy's, which sorts x itself, x.sort(dim=-1) for PyTorch's pair of values and indices"
         )
     return op.sort(x, *args, **more)
@@ -177,7 +177,7 @@ def _split(x: Tensor, /, *sizes: int | Sequence[int], dim: int | None = None, sp
     given = [*sizes, *([] if split_size is None else [split_size])]
     if dim is None or len(given) != 1:
         raise _core.ArgumentTypeError(
-            "split: NumPy and PyTorch mean different things by it; use backplane.split(x, sections) for NumPy's, x.split(size, dim=0) for PyTorch's"
+            "split: it means different things in NumPy and PyTorch. Fix: use backplane.split(x, sections) for NumPy's, x.split(size, dim=0) for PyTorch's"
         )
     return tuple(split(x, given[0], dim=dim))
 

@@ -188,7 +188,7 @@ def _check_arguments(name, chosen, holomorphic):
             kind = leaf.dtype.kind if isinstance(leaf, _core.Tensor) else ""
             found = f"{name}: args[{position}]: found a tensor of dtype {leaf.dtype.name}, expected " if kind else ""
             if kind and holomorphic and kind != "complex floating":
-                raise _core.DtypeError(found + "a complex one, as holomorphic=True says")
+                raise _core.DtypeError(found + "a complex one, because of holomorphic=True")
             if name == "jacfwd" and not holomorphic and kind == "complex floating":
                 raise _core.DtypeError(found + "a real one, or holomorphic=True where the function is holomorphic")
 
@@ -201,7 +201,7 @@ def _check_results(name, results, holomorphic):
         if name == "jacrev" and not holomorphic and result.dtype.kind == "complex floating":
             raise _core.DtypeError(found + "a real one, or holomorphic=True where the function is holomorphic")
         if holomorphic and result.dtype.kind != "complex floating":
-            raise _core.DtypeError(found + "a complex one, as holomorphic=True says")
+            raise _core.DtypeError(found + "a complex one, because of holomorphic=True")
 
 
 def _looking_like(fun, made):

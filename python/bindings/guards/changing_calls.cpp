@@ -35,24 +35,24 @@ constexpr Changing kChanging[] = {
 
 // Single functions, wherever they are defined.
 constexpr std::pair<string_view, string_view> kChangingNames[] = {
-    {"builtins.input", "reads what somebody types"},
+    {"builtins.input", "reads from the keyboard"},
     {"builtins.open", "opens a file"},
     {"_io.open", "opens a file"},
     {"io.open", "opens a file"},
     {"io.open_code", "opens a file"},
-    {"_thread.start_new_thread", "starts a thread, whose code is not looked at"},
-    {"_thread.start_joinable_thread", "starts a thread, whose code is not looked at"},
+    {"_thread.start_new_thread", "starts a thread, whose code is not watched"},
+    {"_thread.start_joinable_thread", "starts a thread, whose code is not watched"},
     {"_thread.stack_size", "asks for a setting of threads"},
     {"atexit.register", "registers a function that runs at the exit"},
-    {"atexit.unregister", "takes back a function that runs at the exit"},
+    {"atexit.unregister", "removes a function that runs at the exit"},
     {"sys.addaudithook", "registers a hook of the interpreter"},
     {"_signal.signal", "sets a handler of signals"},
     {"_signal.setitimer", "sets a timer"},
     {"_signal.alarm", "sets a timer"},
     {"sys.getrefcount", "counts references"},
-    {"sys._current_frames", "looks at other threads"},
-    {"sys._getframe", "looks at the frames of callers"},
-    {"sys.gettrace", "asks for the trace function, which is that of the compiler meanwhile"},
+    {"sys._current_frames", "inspects other threads"},
+    {"sys._getframe", "inspects the frames of callers"},
+    {"sys.gettrace", "asks for the trace function, which belongs to the compiler during a trace"},
 };
 
 bool is_clock_of_datetime(PyObject* function, string_view name) {

@@ -17,7 +17,7 @@ std::string text_of_attribute(PyObject* object, const char* name);
 std::string changing_call(PyObject* function, PyObject* self, const std::string& name, Reads& reads,
                           const Reads::Storing& at);
 
-// What is written to standard output is a message of the trace.
+// Text that goes to standard output is a message of the trace.
 bool is_for_messages(PyObject* file);
 
 }  // namespace backplane::python

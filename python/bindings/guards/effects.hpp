@@ -1,7 +1,7 @@
 // What a traced function stores outside of itself: attributes, entries, variables, changes of containers.
 //
-// The function ran once, and did all of it. A call that replays the graph does it again, in order; where the trace
-// fails, it is taken back. Values are those of the trace, which the guards hold to what they were: each replay stores a
+// The function ran once, with all effects. A call that replays the graph repeats them, in order. If the trace
+// fails, they are undone. Values come from the trace, and the guards keep them valid: each replay stores a
 // new list or dict of its own (renewal.hpp), a tensor of the trace has no value and is refused. All functions need the
 // interpreter lock.
 #pragma once
@@ -27,7 +27,7 @@ class Effects {
     bool by_library = false;   // the code that did it is not the user's
     std::vector<bool> is_new;  // per argument: made by the trace, so each replay needs one of its own
   };
-  // What was there before, to be taken back.
+  // The earlier value, to be restored.
   struct Before {
     PyRef holder;
     PyRef key;    // of an attribute or an entry; none: a cell, or all of a container
@@ -41,7 +41,7 @@ class Effects {
   const std::vector<Effect>& all() const { return effects_; }
   bool stores(PyObject* object) const;
   const std::vector<Before>& befores() const { return before_; }  // in the order of the changes
-  // What is there holds again what it had. Keeps a Python error.
+  // Restores the earlier contents. Keeps a Python error.
   void take_back();
   // The same where a tensor of the trace was stored, which has no value once that has ended.
   void take_back_tensors();
@@ -58,7 +58,7 @@ class Effects {
   bool are_like(const Effects& other, const std::function<bool(PyObject*, PyObject*)>& same) const;
   // Sizes that are stored as they are, or in a tuple. False: others are, in objects that lead to them.
   bool find_sizes(std::vector<PyObject*>* sizes) const;
-  // Traced numbers, likewise.
+  // The same for traced numbers.
   bool find_numbers(std::vector<PyObject*>* numbers) const;
   int traverse(visitproc visit, void* arg) const;
 

@@ -75,7 +75,7 @@ bool holds_function(PyObject* parts, PyObject* function) {
          same(2, PyFunction_GetKwDefaults(function));
 }
 
-// What stands at `item` now. Empty: nothing does, or a Python error.
+// The current value at `item`. Empty if there is none, or on a Python error.
 PyRef found_at(const Guard& guard, const GuardItem& item) {
   PyObject *holder = guard.holder.get(), *key = item.key.get();
   switch (guard.kind) {
@@ -139,7 +139,7 @@ std::string difference(const GuardItem& item, PyObject* found) {
   return ": found " + now + ", had " + had;
 }
 
-// May what stands there be a new object at each read?
+// May each read give a new object?
 bool is_made_anew(Guard::Kind kind) {
   return kind == Guard::kResult || kind == Guard::kGeneric || kind == Guard::kSubscripts;
 }
@@ -164,7 +164,7 @@ int fit_item(const Guard& guard, const GuardItem& item, std::string* why, std::v
   return same;
 }
 
-// Is the dict still that of the object's attributes?
+// Is it still the dict of the object's attributes?
 bool is_of_owner(const Guard& guard) {
   if (guard.owner_type && reinterpret_cast<PyObject*>(Py_TYPE(guard.owner.get())) != guard.owner_type.get())
     return false;

@@ -2,7 +2,7 @@
 //
 // A guard holds on to an object, knows what the function read of it, and asks at a call for the same: identity of
 // objects, equality of numbers and strings, form (or identity) of tensors. Since the function's run depends on nothing
-// but its arguments and what it reads, a call that passes all guards does what the trace did. All functions need the
+// but its arguments and its reads, a call that passes all guards does the same as the trace. All functions need the
 // interpreter lock.
 #pragma once
 
@@ -128,18 +128,18 @@ class Guards {
   std::vector<LeafAttribute> leaf_attributes_;
 };
 
-// A copy of what a container holds, as a list (of a dict: keys, then values); of a buffer its bytes; of a function its
-// code, defaults and keyword defaults. Empty: it is none of these.
+// A copy of a container's elements, as a list (of a dict: keys, then values); of a buffer its bytes; of a function its
+// code, defaults and keyword defaults. Empty for other objects.
 PyRef copied_content(PyObject* container);
 PyRef copied_bytes(PyObject* buffer);
 PyRef copied_function(PyObject* function);
 // How many results a function of functools.lru_cache has computed, and how many it keeps.
 PyRef cache_counts(PyObject* cached_function);
-// Does the object hold what it held when it was read?
+// Does the object still have the contents that it had when it was read?
 bool still_holds(const Guard& guard);
-// Containers, of which kContent guards speak.
+// Containers, which kContent guards check.
 bool has_content(PyObject* object) noexcept;
-// Buffers, of which kBytes guards speak: bytearray, array.array, memoryview, NumPy's arrays.
+// Buffers, which kBytes guards check: bytearray, array.array, memoryview, NumPy's arrays.
 bool has_bytes(PyObject* object) noexcept;
 
 // "cfg.scale", "cfg['scale']", "global scale".

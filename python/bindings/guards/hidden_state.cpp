@@ -140,7 +140,7 @@ constexpr string_view kStatefulClasses[] = {"_hashlib.", "_md5.",  "_sha1.",   "
                                             "_sha512.",  "_sha3.", "_blake2.", "zlib.",   "_bz2.",
                                             "_lzma.",    "_csv.",  "_pickle.", "pyexpat."};
 constexpr string_view kOfTimeZone[] = {"mktime", "timestamp", "fromtimestamp", "astimezone", "strftime", "timetuple"};
-// Functions of `sys` that show what the interpreter is, and not what it is set to.
+// Functions of `sys` that return constants of the interpreter, and not its settings.
 constexpr string_view kOfInterpreter[] = {"intern",
                                           "getsizeof",
                                           "getdefaultencoding",
@@ -162,7 +162,7 @@ constexpr string_view kOfInterpreter[] = {"intern",
 
 bool is_decimal(PyObject* object) { return is_named(object, "decimal.Decimal"); }
 
-// To whom a function like map gives elements.
+// The callable to which a function like map passes elements.
 bool is_class_of_decimals(PyObject* object) {
   return PyType_Check(object) && string_view(reinterpret_cast<PyTypeObject*>(object)->tp_name) == "decimal.Decimal";
 }
@@ -232,14 +232,14 @@ std::string unknown_source(const CallOfC& call, Reads& reads) {
     const bool is_stateful = std::any_of(std::begin(kStatefulClasses), std::end(kStatefulClasses),
                                          [&](string_view known) { return type.starts_with(known); });
     if (type.find('.') != string_view::npos && !is_known_module(type))
-      return "it calls " + call.name + "() of " + std::string(type) + ", which may hang on more than its arguments";
+      return "it calls " + call.name + "() of " + std::string(type) + ", which may depend on more than its arguments";
     return is_stateful && !reads.is_made_now(call.self) ? "it asks for the state of a " + std::string(type) : "";
   }
   if (call.module == "_contextvars" && call.name == "copy_context") return "it copies the context of variables";
   if (call.module == "sys" && !is_among(call.name, kOfInterpreter))
-    return "it calls sys." + call.name + "(), which may hang on more than its arguments";
+    return "it calls sys." + call.name + "(), which may depend on more than its arguments";
   if (!call.module.empty() && !is_known_module(call.module))
-    return "it calls " + call.name + "() of " + call.module + ", which may hang on more than its arguments";
+    return "it calls " + call.name + "() of " + call.module + ", which may depend on more than its arguments";
   return "";
 }
 

@@ -22,7 +22,7 @@ void note_hidden_state(const CallOfC& call, Reads& reads, const Reads::Storing& 
 // Of a function of this package, in C or in Python, whose instructions are not looked at.
 void note_settings(PyObject* function, const std::string& name, std::span<PyObject* const> given, Reads& reads,
                    const Reads::Storing& at);
-// Arithmetic of decimals hangs on a context that is no operand: that, where a decimal is among the arguments of a call.
+// Arithmetic of decimals depends on a context that is not an operand. Notes it if a call has a decimal argument.
 void note_decimals(std::span<PyObject* const> arguments, Reads& reads);
 void note_decimal_context(Reads& reads);
 // Arithmetic of NumPy may warn or raise, as np.errstate says.

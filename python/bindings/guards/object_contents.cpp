@@ -20,7 +20,7 @@ bool is_deque(PyObject* object) {
   return false;
 }
 
-// Of a module: what stands there is the program's, and nothing that one object holds.
+// The namespace of a module: its contents belong to the program, and not to one object.
 bool is_namespace(PyObject* dict) {
   const bool is = PyDict_GetItemString(dict, "__builtins__") || PyDict_GetItemString(dict, "__loader__");
   forget_error();
@@ -47,7 +47,7 @@ void open_contents(PyObject* object, Open* open) {
   if (traverse && !(PyDict_Check(object) && is_namespace(object))) traverse(object, Open::add, open);
 }
 
-// Is there one among the object and what it leads to?
+// Is it, or an object that it leads to, such an object?
 template <class Wanted>
 bool leads_to(PyObject* object, const Wanted& wanted) {
   Open open;

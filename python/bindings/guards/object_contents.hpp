@@ -27,7 +27,7 @@ PyRef copied_elements(PyObject* object);
 bool leads_to_tensor(PyObject* object, const std::function<bool(const Tensor&)>& wanted);
 // The same of a traced number (bindings/tensor/number_hook.hpp).
 bool leads_to_number(PyObject* object);
-// The same of a tensor of a transform, which is none any more once that has ended.
+// The same for a tensor of a transform, which is invalid once the transform has ended.
 bool leads_to_traced(PyObject* object);
 // Adds the object and its contents, as `leads_to_tensor` looks at them.
 void add_contents(PyObject* object, std::unordered_set<PyObject*>* contents);

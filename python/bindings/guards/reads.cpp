@@ -15,7 +15,7 @@ namespace {
 
 PyRef position(Py_ssize_t i) { return PyRef::steal(PyLong_FromSsize_t(i)); }
 
-// A list's or tuple's position as it is counted from the front; nothing where the key is none.
+// A list's or tuple's position, counted from the front; empty if the key is not a position.
 PyRef normal_position(PyObject* sequence, PyObject* key) {
   if (!PyLong_Check(key)) return {};
   Py_ssize_t i = PyLong_AsSsize_t(key);
@@ -164,7 +164,7 @@ void Reads::generic(Guard::Kind kind, PyObject* holder, PyObject* key) {
   } else {
     const auto get = kind == Guard::kGeneric ? PyObject_GetAttr : PyObject_GetItem;
     value = PyRef::steal(get(holder, key));
-    // What is made anew for each read, as a bound method, is not state.
+    // An object that each read creates, such as a bound method, is not state.
     const PyRef again = PyRef::steal(value && !is_plain_value(value.get()) ? get(holder, key) : nullptr);
     if (again && again.get() != value.get() && !same_contents(value.get(), again.get())) {
       if (is_of_ctypes(value.get())) keep_none("it reads memory through ctypes");

@@ -1,6 +1,6 @@
 // Notes what code reads and stores, while it runs, and makes guards and effects of the notes when it has ended.
 //
-// The first read of a place counts, unless the code itself had stored there: then what is read follows from the rest.
+// The first read of a place counts, unless the code itself had stored there: then other guards determine the value.
 // Objects that the run made are its own, and drop out at the end. All functions need the interpreter lock, and leave no
 // Python error where they do not say so.
 #pragma once
@@ -28,8 +28,8 @@ class Reads {
   Reads(std::function<bool(PyObject*)> is_made, std::function<std::vector<MemorySpan>()> changed)
       : is_made_now_(std::move(is_made)), changed_memory_(std::move(changed)) {}
 
-  // What messages call an object; `of_argument`: it, and what it leads to, belong to the call's arguments.
-  // `parent`: it was read of that; nullptr: it was there before.
+  // The name of an object in messages. `of_argument`: it, and all that it leads to, belongs to the call's arguments.
+  // `parent`: the object that it was read from; nullptr: it existed before.
   void name(PyObject* object, std::string path, bool of_argument, PyObject* parent = nullptr);
   std::string path_of(PyObject* object) const;
   // A container that the call hands over in place of the caller's own.
@@ -68,8 +68,8 @@ class Reads {
   void generic(Guard::Kind kind, PyObject* holder, PyObject* key);
   // An object that the code moves on, as an iterator, refused if it was there before. `what` the code does to it.
   void uses_up(PyObject* object, const char* what, const Storing& at);
-  // What the code does that no graph can repeat: the first such thing counts.
-  static constexpr const char* kGraphKeeps = "a graph would keep what it got";
+  // An action of the code that a graph cannot repeat. Only the first one counts.
+  static constexpr const char* kGraphKeeps = "a graph would keep the first result";
   void refuse(std::string what, const Storing& at, const char* why = kGraphKeeps);
   const std::string& refusal() const { return refusal_; }
   // A function of C whose result depends on what nobody sees: it is called again.
@@ -83,7 +83,7 @@ class Reads {
   // No other call may use the graph.
   void keep_none(std::string why) { unkeepable_ = std::move(why); }
 
-  // ---- stores, likewise
+  // ---- stores, in the same way
   struct Storing {
     PyFrameObject* frame;      // that does it; borrowed
     bool by_library;           // its code is the interpreter's own
@@ -171,7 +171,7 @@ class Reads {
   void add_bases(const Closing& closing, const Place& place, Guards* guards) const;
   PyRef dict_of(PyObject* object);
   PyRef dict_with(PyObject* object, PyObject* name);
-  // What the attribute is that stands in the object or class itself; none: there is none.
+  // The attribute in the dict of the object or class itself; empty if it has none.
   PyRef own_attribute(PyObject* object, PyObject* name);
   PyObject* changed_dict(PyObject* holder, PyObject* key);
   bool holds_again(PyObject* container, const Effects::Before& before);

@@ -58,7 +58,7 @@ bool is_replaced(PyObject* had, PyObject* now, std::span<const Tensor> used, int
 
 void raise_refusal(const char* transform, const std::string& what) {
   raise(BP_ERROR_VALUE,
-        "%s: the function %s. Fix: do that outside and give the result as an "
+        "%s: the function %s. Fix: do that outside and pass the result as an "
         "argument, or compile with fullgraph=False, which runs such a function as it is",
         transform, what.c_str());
 }
@@ -78,12 +78,12 @@ void refuse_tensor(const char* transform, const Effects::Effect& effect, bool re
   if (replaces)
     raise(BP_ERROR_VALUE,
           "%s: the function replaces %s, which it reads, by another tensor (%s): later calls would read the first one "
-          "again. Fix: change it in place, as in x[...] = value, or give it as an argument and return the new one",
+          "again. Fix: change it in place, as in x[...] = value, or pass it as an argument and return the new one",
           transform, effect.place.c_str(), effect.line.c_str());
   else
     raise(BP_ERROR_VALUE,
-          "%s: the function keeps a tensor in %s that has no value (%s): it is one of the trace, which runs once and "
-          "then ends. Fix: return the tensor, and keep what the call gives; or write it into a tensor that is there "
+          "%s: the function keeps a tensor in %s that has no value (%s): it belongs to the trace, which runs once and "
+          "then ends. Fix: return the tensor, and keep the result of the call; or write it into a tensor that existed "
           "before, as in x[...] = value",
           transform, effect.place.c_str(), effect.line.c_str());
   if (!replaces) mark_kept_tensor();
@@ -174,13 +174,13 @@ void Reads::close_contexts() {
   }
 }
 
-// The dict in which a change of the holder at `key` shows: itself, or that of its attributes. Borrowed; nullptr: none.
+// The dict in which a change of the holder at `key` shows: itself, or its attribute dict. Borrowed; nullptr: none.
 PyObject* Reads::changed_dict(PyObject* holder, PyObject* key) {
   if (PyDict_Check(holder)) return holder;
   return key && PyUnicode_Check(key) && !PyType_Check(holder) ? dict_with(holder, key).get() : nullptr;
 }
 
-// Does the container hold what it did before the run? `before`: its first copy, which may have been made when
+// Does the container have the same contents as before the run? `before`: its first copy, which may have been made when
 // attributes of its owner had changed already.
 bool Reads::holds_again(PyObject* container, const Effects::Before& before) {
   const PyRef now = has_content(container) ? copied_content(container) : PyRef{};
@@ -226,8 +226,8 @@ bool Reads::holds_entry_again(PyObject* dict, PyObject* key, const Effects::Befo
   return had && PyDict_GetItem(dict, key) == had;
 }
 
-// Is what the effect changed again what it was before the run? Such effects need no replay, and a tensor of the trace
-// that stood there meanwhile is kept nowhere.
+// Does the changed place have its old value again? Such effects need no replay, and a tensor of the trace
+// that was there meanwhile is not kept.
 bool Reads::left_no_trace(const Effects::Effect& effect) {
   PyObject *holder = effect.holder.get(), *arguments = effect.arguments.get();
   PyObject* key = PyTuple_GET_SIZE(arguments) > 1 ? PyTuple_GET_ITEM(arguments, 1) : nullptr;
@@ -257,8 +257,8 @@ bool Reads::close_effects(const Closing& closing) {
   for (const Effects::Effect& effect : effects) {
     if (copies_.count(effect.holder.get()) == 0) continue;
     raise(BP_ERROR_VALUE,
-          "%s: the function changes %s at %s, a container among its arguments, of which it was given a copy. Fix: "
-          "change a copy of your own, as dict(...) or list(...) make one, and return it",
+          "%s: the function changes %s at %s, a container in its arguments, but a trace works on a copy of it. Fix: "
+          "make a new one with dict(...) or list(...), and return it",
           closing.transform, effect.place.c_str(), effect.line.c_str());
     return false;
   }
@@ -295,7 +295,7 @@ bool Reads::close_effects(const Closing& closing) {
           leads_to_tensor(value, [&](const Tensor& t) { return passing_.count(t.get()) > 0; })) {
         raise(BP_ERROR_VALUE,
               "%s: the function keeps the old tensor of an entry of its state in %s (%s), and may replace that entry. "
-              "Fix: keep a copy, as bp.copy(x) makes one",
+              "Fix: keep a copy, bp.copy(x)",
               closing.transform, effect.place.c_str(), effect.line.c_str());
         return false;
       }
@@ -304,8 +304,8 @@ bool Reads::close_effects(const Closing& closing) {
   }
   if (closing.guards_variables || effects.empty()) return true;
   raise(BP_ERROR_VALUE,
-        "%s: the function stores something in %s at %s, which no graph can repeat. Fix: return it; or store it in a "
-        "function that you call by unguarded, to do that when the function is traced, and only then",
+        "%s: the function stores an object in %s at %s, which a graph cannot repeat. Fix: return it; or store it in a "
+        "function that you call with unguarded: it then runs only during a trace",
         closing.transform, effects.front().place.c_str(), effects.front().line.c_str());
   return false;
 }
@@ -330,7 +330,7 @@ bool Reads::close_kept(const Closing& closing) {
   }
   raise(BP_ERROR_VALUE,
         "%s: the function leaves a tensor of the trace in %s, where it has no value once the trace has ended. Fix: "
-        "return the tensor, and keep what the call gives",
+        "return the tensor, and keep the result of the call",
         closing.transform, path_of(keeper.get()).c_str());
   return false;
 }

@@ -1,4 +1,4 @@
-// What code stores: notes of what was there, so that it can be taken back, and of what is to be done again.
+// Stores of the code: records the old values, so that they can be restored, and the stores that a replay repeats.
 #include "bindings/guards/reads.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"

@@ -82,7 +82,7 @@ std::string Renewal::keep(PyObject* values, const std::function<bool(PyObject*)>
   if (!reached.refusal.empty()) return reached.refusal;
   const PyRef both = copied(values, reached.shared.get(), reached.functions.get());
   forget_error();
-  if (!both || !PyTuple_Check(both.get())) return "it stores or returns what cannot be copied";
+  if (!both || !PyTuple_Check(both.get())) return "it stores or returns an object that cannot be copied";
   values_ = PyRef::borrow(PyTuple_GET_ITEM(both.get(), 0));
   functions_ = PyRef::borrow(PyTuple_GET_ITEM(both.get(), 1));
   shared_ = reached.shared;

@@ -40,7 +40,7 @@ bool has_own_equality(PyTypeObject* type) noexcept {
   return found && PyFunction_Check(found);
 }
 
-// Guarded by what it holds at each call, so it is known by which it is. (A tuple or a set that is equal will do.)
+// Its contents are guarded at each call, so it is compared by identity. (For a tuple or a set, equality is enough.)
 bool is_held_for_its_contents(PyObject* object) noexcept {
   return is_buffer(object) || (is_container(object) && !PyTuple_Check(object) && !PyAnySet_Check(object));
 }
@@ -61,7 +61,7 @@ bool carries_attributes(PyObject* object) noexcept {
 }
 
 bool is_input(PyObject* leaf) noexcept {
-  // A buffer that is no array is what it is to Python: a sequence of numbers.
+  // A buffer that is not an array counts as a Python sequence of numbers.
   const bool is_plain_buffer = is_buffer(leaf) || PyMemoryView_Check(leaf);
   return is_tensor(leaf) || (is_foreign_array(leaf) && !is_plain_buffer && !Number(leaf).known);
 }

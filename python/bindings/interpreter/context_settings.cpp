@@ -190,8 +190,8 @@ PyType_Slot entry_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(entry_deall
 PyType_Spec entry_spec = {"backplane._SettingEntry", sizeof(Entry), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, entry_slots};
 
-// The chain without one of its entries. Those before it are made anew: the next one of its setting now follows on what
-// it followed on.
+// The chain without one of its entries. Entries before it are made again: the next entry now follows the one that
+// it followed.
 PyRef without(Entry* chain, const Entry* removed) noexcept {
   std::vector<Entry*> kept;
   for (; chain != removed; chain = chain->parent) kept.push_back(chain);

@@ -1,7 +1,7 @@
 // Settings that blocks of Python code make: recording, the default device and dtype, fallbacks, autocast.
 //
 // A block's setting belongs to the context (PEP 567) in which it was entered, so tasks with overlapping blocks each see
-// their own, and a new task starts with those of the task that made it. The core knows settings of threads: these
+// their own, and a new task starts with the settings of its creator. The core knows settings of threads: these
 // follow the context, which use_context_settings() sees to at each entry from Python before anything reads a setting.
 // It costs one load while no block is open. Blocks are entered and left in C, between two bytecodes: an exception that
 // a signal handler raises finds each block either open, with its exit to come, or not.
@@ -58,7 +58,7 @@ int64_t value_of_autocast(const Autocast& autocast) noexcept;
 // The classes _core.SettingBlock and _core.AppliedSetting. False with a Python error set.
 bool add_context_settings(PyObject* module);
 bool add_context_variable();
-// The class _core.VariableBlock (variable_block.cpp), likewise.
+// Adds the class _core.VariableBlock (variable_block.cpp).
 bool add_variable_block(PyObject* module);
 
 }  // namespace backplane::python

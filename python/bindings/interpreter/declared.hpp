@@ -1,6 +1,6 @@
 // Documentation that opens with a declaration, types included, "Tensor.item(self, *position: int) -> Any", then "--" in
 // a line of its own and the text. python/stubs reads it in the source; CPython, whose text signatures hold no types, is
-// given what is left without them: item($self, *position).
+// given the text without them: item($self, *position).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct Declared {
     for (const char c : part) text[size_++] = c;
   }
 
-  // From the opening parenthesis to the closing one, whose place it returns: what stands between a colon and the
+  // From the opening parenthesis to the closing one, whose position it returns. The text between a colon and the
   // default or the end of the parameter is a type.
   consteval size_t append_parameters(std::string_view all, size_t open) {
     int depth = 0;

@@ -28,20 +28,20 @@ PyObject* raise_text(bp_status code, const char* text) noexcept;
 // A text that may hold the bytes of somebody's file: those that are not UTF-8 stand as escapes.
 PyObject* text_of(std::string_view text) noexcept;
 
-// An object as Python spells it; "?" where that fails or there is none.
+// An object as Python spells it; "?" for nullptr, or if that fails.
 std::string spelled(PyObject* object, PyObject* (*spell)(PyObject*) = PyObject_Repr) noexcept;
 
-// What was given, in words: "a str", "a Tensor", "None".
+// A description of the object's kind: "a str", "a Tensor", "None".
 PyRef found_kind(PyObject* object) noexcept;
 
-// Clears the pending error, if any, of what was only tried. One that is not an Exception (KeyboardInterrupt,
+// Clears the pending error, if any, of an attempt. An error that is not an Exception (KeyboardInterrupt,
 // SystemExit) is for the program: it is raised again when the interpreter next looks for signals.
 void forget_error() noexcept;
 bool has_attribute(PyObject* object, const char* name) noexcept;
 
 // Is the pending Python error of this status's class, or of one below it?
 bool is_pending(bp_status code) noexcept;
-// Is it one of this package's?
+// Is the pending error from this package?
 bool is_backplane_error() noexcept;
 
 // The pending error of an op that takes positions alone as data is an IndexError too where it is about data.

@@ -21,7 +21,7 @@ bool is_numpy_record(PyObject* object) noexcept;
 // A number, array, structure or pointer of ctypes; a pointer of ctypes, or a function that it calls.
 bool is_of_ctypes(PyObject* object) noexcept;
 bool is_pointer_of_ctypes(PyObject* object) noexcept;
-// What a mappingproxy shows; the object itself where it is none.
+// The dict behind a mappingproxy; other objects themselves.
 PyObject* behind_proxy(PyObject* object) noexcept;
 // A type of this package's extension module.
 bool is_of_this_package(PyTypeObject* type) noexcept;

@@ -28,7 +28,7 @@ Applied* applied_of(PyObject* object) { return reinterpret_cast<Applied*>(object
 Applied* g_pending = nullptr;
 uint64_t g_pending_thread = 0;
 
-// `keep`: what it set holds from now on.
+// `keep`: the setting stays in force from now on.
 bool settle(Applied* applied, bool keep) noexcept {
   if (!std::exchange(applied->pending, false)) return true;
   if (g_pending == applied) g_pending = nullptr;

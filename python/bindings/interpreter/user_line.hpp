@@ -15,7 +15,7 @@ SourceLine user_line();
 // package's own. Needs the lock. Line 0: unknown.
 SourceLine line_of_exception(PyObject* exception);
 
-// Is it one of the package's own files?
+// Is it a file of the package itself?
 bool is_package_file(std::string_view file);
 
 // Files below this folder are the package's own.

@@ -17,7 +17,7 @@ namespace {
 
 using Reader = int (*)(PyObject* object, CallArguments& arguments, bp_value* value);
 
-// 2 for lists and arrays of numbers, as asarray takes them; 0 for what is neither.
+// 2 for lists and arrays of numbers, as asarray takes them; 0 for other objects.
 [[gnu::cold]] int read_data(PyObject* object, CallArguments& arguments, bp_value* value) {
   if (!PyList_Check(object) && !PyTuple_Check(object) && !stands_for_tensor(object)) return 0;
   PyRef made = PyRef::steal(tensor_of_data(object));
@@ -73,7 +73,7 @@ int read_index(PyObject* object, CallArguments&, bp_value* value) {
   return 1;
 }
 
-// A sequence as a tuple that owns its elements, so that nobody can change it under a call; empty for what is none.
+// A sequence as a tuple that owns its elements, so that it cannot change during a call; empty for other objects.
 PyRef as_tuple(PyObject* object) {
   if (PyTuple_Check(object)) return PyRef::borrow(object);
   if (PyUnicode_Check(object) || PyBytes_Check(object) || !(PyList_Check(object) || PySequence_Check(object)))
@@ -126,7 +126,7 @@ int read_generator(PyObject* object, CallArguments&, bp_value* value) {
 
 int read_bool(PyObject* object, CallArguments&, bp_value* value) {
   if (!PyBool_Check(object)) {
-    // NumPy's bool is no bool of Python; its class carries the dtype's name.
+    // NumPy's bool is not a bool of Python; its class carries the dtype's name.
     bp_dtype dtype;
     if (read_dtype(reinterpret_cast<PyObject*>(Py_TYPE(object)), &dtype) != 1 || dtype != BP_BOOL) return 0;
   }
@@ -227,7 +227,7 @@ int read_packed_list(const TypeRow& row, PyRef tuple, CallArguments& arguments, 
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (const int read = row.reader(PyTuple_GET_ITEM(tuple.get(), i), arguments, &element); read != 1) return read;
     if (element.tag == BP_TAG_COMPLEX)
-      return raise(BP_ERROR_DTYPE, "found a complex number in a list, expected real ones; give its real part"), -1;
+      return raise(BP_ERROR_DTYPE, "found a complex number in a list, expected real ones. Fix: pass its real part"), -1;
     floats[i] = element.tag == BP_TAG_FLOAT       ? element.u.f
                 : element.flags & BP_VALUE_UINT64 ? static_cast<double>(static_cast<uint64_t>(element.u.i))
                                                   : static_cast<double>(element.u.i);

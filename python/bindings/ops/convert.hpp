@@ -54,7 +54,7 @@ class CallArguments {
 // error that needs no more words.
 int read_argument(const bp_arg_def& spec, PyObject* object, CallArguments& arguments, bp_value* value);
 
-// What an argument takes, in words for an error message: "an axis or a sequence of axes, or None".
+// The values that an argument takes, for an error message: "an axis or a sequence of axes, or None".
 const char* expected_kind(const bp_arg_def& spec) noexcept;
 
 // The spelling of the argument's type in signatures: "Axes | None".

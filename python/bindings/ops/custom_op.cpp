@@ -177,7 +177,7 @@ bp_formula_fn native_of(uint16_t rule) {
   }
 }
 
-// Roots are the nodes of what is read.
+// The roots are the nodes of the reads.
 void RecordBuilder::read_reads(const py::handle& row, bp_formula& formula, PythonRule* rule) {
   auto& roots = numbers_.emplace_back();
   for (const py::handle& read : row["reads"]) {
@@ -340,9 +340,10 @@ class CustomOp {
 
 void bind_custom_op(py::module_& module) {
   py::class_<CustomOp>(module, "CustomOp",
-                       "An op of Python's in the registry, with its kernels; gone with this object.")
+                       "An op of the registry that is defined in Python, with its kernels. It ends with this object.")
       .def(py::init<>())
-      .def("define", &CustomOp::define, py::arg("spec"), "Registers what the spec says, instead of what was before.");
+      .def("define", &CustomOp::define, py::arg("spec"),
+           "Registers the op of the spec, in place of an earlier definition.");
 #define BP_TYPE_WORD(constant, number, word) words[word] = number;
   module.def("type_words", [] {
     py::dict words;

@@ -1,6 +1,6 @@
 // Ops defined in Python: the record that the registry gets, and the functions through which it calls Python back.
 //
-// A Definition is what one registered record points to, and ends with that. Definitions that live when the interpreter
+// A registered record points to its Definition, which ends with the record. Definitions that live when the interpreter
 // ends drop their Python objects once no other thread runs Python any more, and are leaked: threads may be in calls of
 // their ops. The functions take the interpreter lock themselves and may be called from any thread.
 #pragma once

@@ -16,11 +16,11 @@
 namespace backplane::python {
 namespace {
 
-// Runs `body` with the interpreter lock; what it throws becomes the status.
+// Runs `body` with the interpreter lock; an exception becomes the status.
 template <class Body>
 bp_status at_edge(const bp_frame* frame, const std::string& op, Body&& body) noexcept {
   if (interpreter_gone()) {
-    frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, (op + ": its rules are Python's, which has ended").c_str());
+    frame->host->set_error(BP_ERROR_NOT_IMPLEMENTED, (op + ": its rules are in Python, which has ended").c_str());
     return BP_ERROR_NOT_IMPLEMENTED;
   }
   WithGil locked;
@@ -46,7 +46,7 @@ PyRef checked(PyObject* object) {
 
 // Held while it runs: the op may be redefined meanwhile.
 PyRef function_of(const PyRef& held, const Definition& op, const char* what) {
-  BP_CHECK(held, NOT_IMPLEMENTED, op.name, ": its ", what, " is Python's, which is ending");
+  BP_CHECK(held, NOT_IMPLEMENTED, op.name, ": its ", what, " is in Python, which is ending");
   return held;
 }
 
@@ -124,12 +124,12 @@ PyRef kernel_argument(const bp_value& value) {
   return tensors;
 }
 
-// Its arguments have no history, so what has one was made of something else. The result gets the op's.
+// Its arguments have no history, so a tensor with a history depends on other tensors. The result gets the op's history.
 Tensor own_result(const Definition& op, bp_tensor* t, const char* what) {
   Tensor tensor = Tensor::share(t);
   BP_CHECK(!grad_enabled() || !requires_grad(tensor), VALUE, op.name, ": its ", what,
-           " used a tensor that requires a gradient and is no argument, whose gradient would be lost; pass it as an "
-           "argument, or use detach() of it");
+           " used a tensor that requires a gradient and is not an argument, so its gradient would be lost. Fix: pass it "
+           "as an argument, or use its detach()");
   return detach(tensor);
 }
 
@@ -161,7 +161,7 @@ void check_unchanged(const Definition& op, const bp_value* args, int32_t n_args,
     const bool may_change = result_of_argument(op, i) >= 0;
     BP_CHECK(version_of(Tensor::share(t)) == before[k++] || may_change, VALUE, op.name, ": its kernel changed '",
              op.arg_names[static_cast<size_t>(i)],
-             "' in place, which its definition does not say; work on a copy, or declare mutates_args=(\"",
+             "' in place, which its definition does not declare. Fix: work on a copy, or declare mutates_args=(\"",
              op.arg_names[static_cast<size_t>(i)], "\",)");
   });
 }
@@ -170,7 +170,7 @@ void check_apart(const Definition& op, const bp_value* args, int32_t n_args, con
   each_argument_tensor(args, n_args, [&](int32_t i, const bp_tensor* t) {
     BP_CHECK(!shares_memory(t, result), VALUE, op.name, ": its kernel returned memory of '",
              op.arg_names[static_cast<size_t>(i)],
-             "', which its definition does not say; return a copy, or state the op as a view: alias=\"",
+             "', which its definition does not declare. Fix: return a copy, or declare the op as a view: alias=\"",
              op.arg_names[static_cast<size_t>(i)], "\" with a view.* shape");
   });
 }

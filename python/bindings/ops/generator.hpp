@@ -27,7 +27,7 @@ class GeneratorNotes {
   GeneratorNotes() noexcept;
   ~GeneratorNotes();
   GeneratorNotes(const GeneratorNotes&) = delete;
-  // The noted object of this state, which is noted no more; empty where there is none.
+  // Removes and returns the noted object of this state; empty if it has none.
   PyRef take(const bp_generator_state* state) noexcept;
   // Does any note on this thread? Does nobody else hold the Generator of this state?
   static bool is_noting() noexcept;

@@ -163,7 +163,7 @@ bool OpSignature::match_keywords(PyObject* const* values, PyObject* keywords, Py
       const bool is_dim = index >= 0 && PyUnicode_CompareWithASCIIString(keyword, "dim") == 0;
       if (is_dim && no_axes(parameters_[static_cast<size_t>(index)].spec, values[k])) {
         raise(BP_ERROR_VALUE,
-              "%s: argument 'dim': found no axes, which PyTorch reads as all of them; leave it out, or use "
+              "%s: argument 'dim': found no axes, which PyTorch takes as all axes. Fix: leave it out, or use "
               "axis for none",
               name_);
         return false;
@@ -196,7 +196,7 @@ bool OpSignature::match(PyObject* const* args, size_t n_positional, PyObject* ke
     const bool more = positional_ < count();
     raise(BP_ERROR_TYPE, "%s: found %zu arguments by position, expected at most %d%s%s%s", name_, n_positional,
           positional_, more ? "; '" : "", more ? parameters_[static_cast<size_t>(positional_)].spec.name : "",
-          more ? "' goes by name" : "");
+          more ? "' is keyword-only" : "");
     return false;
   }
   for (size_t i = 0; i < n_positional; ++i) given[i] = args[i];
@@ -222,7 +222,7 @@ PyObject* OpSignature::raise_numpy_order(PyObject* ints) const {
     if (parameter.spec.type == BP_TYPE_SCALAR) names.push_back(parameter.spec.name);
   return raise(
       BP_ERROR_TYPE,
-      "%s: found the ints %R by position, which may be a shape, or %s, %s and a shape in NumPy's order. Fix: %s(shape, "
+      "%s: found the ints %R by position: they may be a shape, or %s, %s and a shape in NumPy's order. Fix: %s(shape, "
       "%s=..., %s=...), or %s(%R) for that shape",
       name_, ints, names[0], names[1], name_, names[0], names[1], name_, ints);
 }

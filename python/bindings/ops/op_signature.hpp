@@ -38,7 +38,7 @@ class OpSignature {
   bool makes_view() const noexcept { return makes_view_; }
   // The further words and signatures of the op under this name.
   const Spellings& spellings() const noexcept { return *spellings_; }
-  // Does one of the keywords (a tuple of names) belong to further signatures only?
+  // Does a keyword (of a tuple of names) belong only to further signatures?
   bool needs_overload(PyObject* keywords) const noexcept {
     return !spellings_->empty() && spellings_->claims_any(keywords);
   }
@@ -64,7 +64,7 @@ class OpSignature {
   }
   const char* result_name(int32_t result) const noexcept;
 
-  // The number of a parameter by name, -1 where there is none.
+  // The number of a parameter by name, -1 for an unknown name.
   int32_t find(PyObject* name) const noexcept;
   // reshape(x, shape): further ints by position join the last one. True for a last positional list of ints.
   bool gathers_ints() const noexcept { return gathers_ints_; }
@@ -76,11 +76,11 @@ class OpSignature {
 
   // Places a call's objects under their parameters (borrowed, NULL where left out). False: Python error.
   bool match(PyObject* const* args, size_t n_positional, PyObject* keywords, PyObject** given, PyObject** out) const;
-  // The error of a bool among such ints, as PyTorch's unbiased or keepdim is by position, or of what else is no int.
+  // The error of a bool among such ints, like PyTorch's positional keepdim, or of another object that is not an int.
   PyObject* raise_gathered(PyObject* object) const;
   // The error of a call that none of the signatures takes.
   PyObject* raise_no_signature(PyObject* const* args, size_t n_positional, PyObject* keywords) const;
-  // Reads what was given. The count of values to pass, or -1 with a Python error.
+  // Reads the given arguments. Returns the count of values to pass, or -1 with a Python error.
   int32_t read(PyObject* const* given, CallArguments& arguments) const;
 
  private:

@@ -143,7 +143,7 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
   const std::string name = name_of_callable(*callable);
   if (name == "getattr" && arguments.size() > 1 && is_of_size(first)) return note_size_attribute(first, arguments[1]);
   const bool is_of_text = self && (PyUnicode_Check(self) || is_of_numpy(self));
-  // What is called in turn, as by map.
+  // A callable that the function calls in turn, as map does.
   const auto loses = [](PyObject* argument) {
     const bool is_of_c = PyCFunction_Check(argument) || Py_IS_TYPE(argument, &PyMethodDescr_Type) ||
                          is_named(argument, "wrapper_descriptor") || is_named(argument, "method-wrapper");

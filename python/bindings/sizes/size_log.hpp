@@ -1,4 +1,4 @@
-// Sizes of traced tensors as numbers of Python that note what is done with them.
+// Sizes of traced tensors as Python numbers that record the operations on them.
 //
 // While a function is traced for any size, `x.shape` gives numbers of a subclass of int. Arithmetic gives more of them
 // (floating ones are of a subclass of float), a comparison notes its outcome, and whatever else looks at the value is
@@ -24,7 +24,7 @@ inline bool is_size_float(PyObject* object) noexcept { return Py_TYPE(object) ==
 inline bool is_of_size(PyObject* object) noexcept { return is_size(object) || is_size_float(object); }
 // A number that a log follows: a size, or a number that changes from call to call (number_log.hpp).
 inline bool is_followed(PyObject* object) noexcept { return is_of_size(object) || is_traced_number(object); }
-// The int or float with this value that nobody follows; the object itself where it is none of ours.
+// The plain int or float with this value; other objects themselves.
 PyRef plain_number(PyObject* object);
 
 class SizeLog {
@@ -60,7 +60,7 @@ class SizeLog {
   void compare(Kind kind, Operand left, Operand right, bool outcome);
   // A use that nobody can follow: "calls hash() of a size".
   void lose(const std::string& what, PyObject* of, PyObject* also = nullptr);
-  // A number of Python; of one of this log, its use.
+  // A Python number, or the use of a number of this log.
   Operand operand(PyObject* object) const;
   // Which use made it; Operand::kNone: none of this log.
   uint32_t use_of(PyObject* object) const { return operand(object).use; }
@@ -78,8 +78,8 @@ class SizeLog {
 // Sizes of traced tensors are read through this folder from now on.
 void set_size_hook();
 
-// What the interpreter is to call in place of a function that would lose sight of a size: float, int, math.sqrt, len,
-// type. Borrowed; NULL: `callable` does not, or its argument is no size.
+// The function to call in place of one that would no longer follow a size: float, int, math.sqrt, len,
+// type. Borrowed; NULL for other callables, or if the argument is not a size.
 PyObject* size_function(PyObject* callable, PyObject* argument);
 
 }  // namespace backplane::python

@@ -1,4 +1,4 @@
-// The types of the numbers of size_log.hpp: int and float with slots that note what is done.
+// The types of the numbers of size_log.hpp: int and float with slots that record operations.
 #include <cmath>
 #include <functional>
 
@@ -130,7 +130,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
     }
     PyRef result = PyRef::steal(any_float ? floats()->nb_power(a, b, modulus) : ints()->nb_power(a, b, modulus));
     if (!result) return nullptr;
-    // One of 0 may be an error, one of a negative number is complex.
+    // A power of 0 may be an error, and a power of a negative number is complex.
     if (!PyFloat_CheckExact(result.get()) || !is_size(a) || follows(b)) return lose("a power", a, b), result.release();
     SizeLog* log = SizeLog::current();
     log->compare(Kind::kLess, {}, log->operand(a), _PyLong_Sign(a) > 0);
@@ -338,7 +338,7 @@ PyType_Slot float_slots[] = {
     {Py_tp_hash, slot(hash<&PyFloat_Type>)},
     {Py_tp_methods, float_methods},
     {Py_tp_getset, class_getset},
-    {Py_tp_doc, const_cast<char*>("A number that was computed of a size of a traced tensor: a float.")},
+    {Py_tp_doc, const_cast<char*>("A number that was computed from a size of a traced tensor: a float.")},
     {0, nullptr}};
 PyType_Spec int_spec = {"backplane.Size", 0, 0, Py_TPFLAGS_DEFAULT, int_slots};
 PyType_Spec float_spec = {"backplane.SizeFloat", 0, 0, Py_TPFLAGS_DEFAULT, float_slots};

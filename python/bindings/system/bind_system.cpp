@@ -191,8 +191,8 @@ std::string explain_op(const py::object& op) {
   if (handle == BP_NO_OP && py::isinstance<py::str>(op)) {
     const std::string name = op.cast<std::string>();
     handle = find_op(name);
-    BP_CHECK(handle != BP_NO_OP, VALUE, "explain: argument op: there is no op '", name,
-             "'; `backplane ops` lists them, and those of a plugin come with load_plugin(path)");
+    BP_CHECK(handle != BP_NO_OP, VALUE, "explain: argument op: found no op '", name,
+             "'. Fix: `backplane ops` lists all ops; load_plugin(path) adds the ops of a plugin");
   }
   BP_CHECK(handle != BP_NO_OP, TYPE, "explain: argument op: found a value of type ", Py_TYPE(op.ptr())->tp_name,
            ", expected an op or its full name");

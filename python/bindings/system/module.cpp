@@ -1,4 +1,4 @@
-// The extension module backplane._core: the CPython types first, then what is called seldom, through pybind11.
+// The extension module backplane._core: the CPython types first, then rarely called functions, through pybind11.
 //
 // One interpreter: types and the tables of names are process-wide.
 #include <pybind11/pybind11.h>
@@ -126,8 +126,9 @@ PYBIND11_MODULE(_core_of_main, module) {
 // thread holds.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
-  PyErr_SetString(PyExc_ImportError,
-                  "backplane is imported in the main interpreter of a process alone, since its tensors and ops are the "
-                  "process's. Fix: import it there, or use processes instead of subinterpreters");
+  PyErr_SetString(
+      PyExc_ImportError,
+      "backplane can be imported only in the main interpreter of a process, because its tensors and ops are the "
+      "process's. Fix: import it there, or use processes instead of subinterpreters");
   return nullptr;
 }

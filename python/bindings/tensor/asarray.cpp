@@ -99,8 +99,8 @@ PyObject* raise_other_elements(const char* format) {
                  "array.astype(array.dtype.newbyteorder('='))");
   if (*code == 'x')
     return raise(BP_ERROR_DTYPE,
-                 "asarray: found bytes without a dtype (format '%s'), expected numbers. Fix: say what they are; "
-                 "bfloat16, which numpy.save writes so, is array.view(ml_dtypes.bfloat16)",
+                 "asarray: found bytes without a dtype (format '%s'), expected numbers. Fix: state their dtype; "
+                 "for bfloat16, which numpy.save writes in this way, array.view(ml_dtypes.bfloat16)",
                  format);
   return raise(BP_ERROR_DTYPE, "asarray: found elements of format '%s', expected numbers in this machine's byte order",
                format);
@@ -169,7 +169,7 @@ bool is_foreign_number(PyObject* object) {
 }
 
 // The bits of an array or a number of bfloat16, which NumPy has from ml_dtypes: no buffer and no DLPack of NumPy's
-// describes it. Null where it is none.
+// describes it. Null for other objects.
 PyRef bfloat16_bits(PyObject* object) {
   const PyRef dtype = PyRef::steal(PyObject_GetAttrString(object, "dtype"));
   const PyRef name = PyRef::steal(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
@@ -236,7 +236,7 @@ PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
     return tensor_of_sequence(object, numbers);
   if (masks_elements(object))
     return raise(BP_ERROR_VALUE,
-                 "asarray: found a masked array, whose mask a tensor would lose, expected one that masks no element. "
+                 "asarray: found a masked array, whose mask would be lost, expected an array without masked elements. "
                  "Fix: array.filled(value), or array.compressed()");
   if (PyObject_CheckBuffer(object)) {
     PyObject* tensor = tensor_of_buffer(object, may_copy);
@@ -267,8 +267,9 @@ bool read_order(PyObject* order, Wishes* wishes) {
   wishes->row_major = is("C");
   if (wishes->row_major || order == Py_None || is("K") || is("A")) return true;
   raise(BP_ERROR_VALUE,
-        "asarray: argument order: found %R, expected 'C', 'K' or 'A'; leave it out: a tensor's values do not depend on "
-        "how they lie in memory",
+        "asarray: argument order: found %R, expected 'C', 'K' or 'A'; leave it out, because a tensor's values do not "
+        "depend on "
+        "their order in memory",
         order);
   return false;
 }

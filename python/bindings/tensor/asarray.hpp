@@ -10,7 +10,7 @@ namespace backplane::python {
 // convention.
 PyObject* asarray_object(PyObject* module, PyObject* args, PyObject* kwargs);
 
-// An array of another library. Text is none, nor are NumPy's dates: they export their bytes, without strides.
+// An array of another library. Not text or NumPy's dates: they export their bytes, without strides.
 bool is_foreign_array(PyObject* object) noexcept;
 // One of those that may stand for a tensor: a masked array would lose its mask.
 bool stands_for_tensor(PyObject* array) noexcept;

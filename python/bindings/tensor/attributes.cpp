@@ -51,13 +51,14 @@ PyObject* get_strides(PyObject* self, void*) {
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
 
-// size is an int, of which a call says what to write: PyTorch's size() is the shape.
+// size is an int. Calling it raises an error that names the replacement, because PyTorch's size() is the shape.
 PyTypeObject* g_count_type = nullptr;
 
 PyObject* call_count(PyObject*, PyObject*, PyObject*) {
-  return raise(BP_ERROR_TYPE,
-               "size: NumPy and PyTorch mean different things by it; use x.size for NumPy's, the number of elements, "
-               "x.shape and x.shape[axis] for PyTorch's");
+  return raise(
+      BP_ERROR_TYPE,
+      "size: it means different things in NumPy and PyTorch. Fix: use x.size for NumPy's, the number of elements, "
+      "x.shape and x.shape[axis] for PyTorch's");
 }
 
 PyObject* reduce_count(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", &PyLong_Type, PyNumber_Long(self)); }

@@ -92,7 +92,7 @@ StatedArguments::StatedArguments(OpHandle op, const bp_value* args, int32_t n_ar
   if (takes_float && !stated) state_operands(*def, promoted);
 }
 
-// The dtype argument, where the default is what it stands for; was it?
+// Sets the dtype argument if it stands for the default dtype. Returns whether it did.
 bool StatedArguments::state_result(const bp_result_dtype& rule, bool takes_float, bool complex) {
   const int32_t place = dtype_argument(rule, values_);
   if (place < 0) return false;

@@ -19,7 +19,7 @@ inline bp_dtype default_float() noexcept {
 inline bp_dtype default_complex() noexcept {
   return default_float() == BP_FLOAT64 ? bp_dtype{BP_COMPLEX128} : bp_dtype{BP_COMPLEX64};
 }
-// With the interpreter lock; the thread's settings are those of its context from here on.
+// With the interpreter lock. From here on, the thread has the settings of its context.
 inline bool is_core_default() noexcept {
   if (g_unusual.load(std::memory_order_relaxed) == 0) [[likely]]
     return true;

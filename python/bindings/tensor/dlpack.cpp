@@ -46,7 +46,7 @@ PyObject* capsule_of(DLManagedTensorVersioned* managed, bool versioned) {
     capsule = PyCapsule_New(managed, kCapsule, drop_versioned);
   } else if (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
     PyErr_SetString(PyExc_BufferError,
-                    "__dlpack__: the memory is read-only, which only max_version=(1, 0) and above can say");
+                    "__dlpack__: the memory is read-only, which only max_version=(1, 0) and later can express");
   } else {
     auto* older = new DLManagedTensor{managed->dl_tensor, managed, delete_older};
     capsule = PyCapsule_New(older, kOlderCapsule, drop_older);
@@ -66,7 +66,7 @@ bool read_enum(PyObject* object, int64_t* number) {
   return false;
 }
 
-// Raises where `object` is no pair of ints.
+// Raises if `object` is not a pair of ints.
 bool read_pair(const char* argument, PyObject* object, int64_t* first, int64_t* second) {
   if (PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 2 && read_enum(PyTuple_GET_ITEM(object, 0), first) &&
       read_enum(PyTuple_GET_ITEM(object, 1), second)) {
@@ -77,7 +77,7 @@ bool read_pair(const char* argument, PyObject* object, int64_t* first, int64_t* 
   return false;
 }
 
-// What is made inside a transform is the transform's.
+// A tensor that is made inside a transform belongs to the transform.
 Tensor copy_of(const Tensor& tensor) { return plain_value(call(op_of(Slot::Copy), {value(tensor)}), "__dlpack__"); }
 
 // What the consumer asks for, read while the lock is held.
@@ -109,7 +109,7 @@ bool read_stream(PyObject* object, bool on_host, DLDeviceType type, Request* req
   const bool excluded = type == kDLROCM ? stream == 1 || stream == 2 : stream == 0;
   if (on_host || !number || stream < -1 || excluded) {
     raise(BP_ERROR_VALUE, "__dlpack__: argument stream: found %R, expected %s", object,
-          on_host ? "None, since the host has no streams" : "None, -1, or the number of a stream");
+          on_host ? "None, because the host has no streams" : "None, -1, or the number of a stream");
     return false;
   }
   request->consumer.ordered = stream != -1;

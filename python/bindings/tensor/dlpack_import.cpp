@@ -1,4 +1,4 @@
-// DLPack in: what is asked of an exporter, by its version of the protocol, and the tensor over the capsule's memory.
+// DLPack import: the request to an exporter, by its version of the protocol, and the tensor over the capsule's memory.
 #include "backplane/device.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/tensor/dlpack.hpp"
@@ -9,7 +9,7 @@
 namespace backplane::python {
 namespace {
 
-// What was asked for, and what the exporter took notice of.
+// The request, and the parts of it that the exporter honoured.
 struct Import {
   PyObject* copy;
   bool copied = false;
@@ -20,8 +20,8 @@ PyRef call_exporter(PyObject* method, PyObject* wishes) {
   return nothing ? PyRef::steal(PyObject_Call(method, nothing.get(), wishes)) : PyRef{};
 }
 
-// This thread's stream on the exporter's device, behind whose past the exporter need not wait: what it puts before the
-// stream's next work is there for us. None: it has none, as on the host.
+// This thread's stream on the exporter's device. The exporter does not wait for its past work. Work that it puts before
+// the stream's next work is visible to us. None on a device without streams, such as the host.
 PyRef stream_for(PyObject* object, PyObject* dl_device) {
   if (dl_device) return PyRef::borrow(Py_None);  // to the host
   PyRef place = PyRef::steal(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
@@ -37,7 +37,7 @@ PyRef stream_for(PyObject* object, PyObject* dl_device) {
   }));
 }
 
-// The exporter's capsule, asked for with every wish first; exporters of before version 1 know none of them.
+// The exporter's capsule. The first request has all keywords; exporters before version 1 do not know them.
 PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   PyRef method = PyRef::steal(PyObject_GetAttrString(object, "__dlpack__"));
   PyRef wishes = PyRef::steal(Py_BuildValue("{s(ii)}", "max_version", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
@@ -57,7 +57,7 @@ PyRef request_capsule(PyObject* object, PyObject* dl_device, Import& import) {
   return call_exporter(method.get(), wishes.get());
 }
 
-// Bools that are neither the byte 0 nor 1 are copied, which has to be allowed.
+// Bools other than the bytes 0 and 1 are copied, if the caller allows it.
 void check_shared(const Tensor& tensor, const DLTensor& dl, PyObject* copy) {
   const bp_tensor& t = *tensor.get();
   const bool copied = t.nbytes != 0 && in_host_memory(&t) &&

@@ -198,7 +198,7 @@ int dtype_by_name(const char* name, bp_dtype* dtype) noexcept {
   return 0;
 }
 
-// The last part of a class's name, without the underscore by which NumPy avoids built-in names (numpy.bool_).
+// The last part of a class's name, without the underscore that NumPy adds to built-in names (numpy.bool_).
 int dtype_by_class(PyTypeObject* type, bp_dtype* dtype) noexcept {
   const char* dot = std::strrchr(type->tp_name, '.');
   std::string name = dot ? dot + 1 : type->tp_name;
@@ -234,7 +234,8 @@ int dtype_by_code(std::string_view code, bp_dtype* dtype) noexcept {
 
 int raise_swapped(bp_dtype dtype) noexcept {
   const char* name = dtype_name(dtype);
-  raise(BP_ERROR_DTYPE, "dtype: found %s of the other order of bytes, expected this machine's; use '%s'", name, name);
+  raise(BP_ERROR_DTYPE, "dtype: found %s in the other byte order, expected this machine's byte order. Fix: use '%s'",
+        name, name);
   return -1;
 }
 

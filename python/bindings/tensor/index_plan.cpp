@@ -99,7 +99,7 @@ std::vector<Tensor> positions_of(const Tensor& mask) {
     const std::vector<const char*> transforms = transforms_of(mask);
     if (error.code() != BP_ERROR_NOT_IMPLEMENTED || transforms.empty()) throw;
     detail::fail(BP_ERROR_NOT_IMPLEMENTED,
-                 "index: how many elements a mask selects depends on its values, which are not known inside ",
+                 "index: the number of elements that a mask selects depends on its values, which are not known inside ",
                  transforms[0],
                  ". Fix: keep all elements, and choose with where(mask, x, other); x[mask] = value takes one value for "
                  "all of them");
@@ -310,7 +310,7 @@ void unpack_slice(PyObject* slice, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize
   for (PyObject* part : {parts->start, parts->stop, parts->step})
     BP_CHECK(!is_tensor(part) || !is_transformed(tensor_of(part)), VALUE,
              "index: found a slice with a bound that is a tensor without a value yet, as a traced or mapped function "
-             "has them, so that the size of the result is not known. Fix: x[i + arange(n)] takes n elements from i on, "
+             "has them, so the size of the result is not known. Fix: x[i + arange(n)] takes n elements from i on, "
              "and dynamic_slice(x, (i,), (n,)) too");
   if (PySlice_Unpack(slice, start, stop, step) < 0) throw PythonError{};
 }

@@ -41,7 +41,7 @@ struct IndexPlan {
   AxisList<int64_t> inserted;  // positions in the view
   // One per axis of the view up to the last index array; empty tensors for axes that are taken whole.
   std::vector<Tensor> arrays;
-  // Of the view's axes, where those of the arrays have to be moved to the front; else empty.
+  // The order of the view's axes, if the axes of the arrays must move to the front; else empty.
   std::vector<int64_t> order;
 
   // Of what the arrays select from a view of so many axes.

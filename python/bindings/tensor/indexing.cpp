@@ -88,7 +88,7 @@ bool is_column(bp_tensor* tensor, PyObject* key, int64_t* index) {
          is_whole(PyTuple_GET_ITEM(key, 0)) && plain_int(PyTuple_GET_ITEM(key, 1), index);
 }
 
-// The parts of a slice, where one is None its default. Plain ints, the commonest, are read without Python's general
+// The parts of a slice, with the default for None. Plain ints, the most common case, are read without Python's general
 // way. Throws PythonError and Error.
 void read_slice(PyObject* key, int64_t* start, int64_t* stop, int64_t* step) {
   const auto* slice = reinterpret_cast<PySliceObject*>(key);
@@ -176,7 +176,7 @@ bool is_not_zero(const bp_value& number) {
   return number.u.i != 0;
 }
 
-// What stands right of the equals sign; `owner` and `pair` hold it. Numbers are written into bools as their truth;
+// The assigned value; `owner` and `pair` hold it. Numbers are written into bools as their truth;
 // a tensor of numbers is not.
 bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, double* pair) {
   bp_value number{};
@@ -194,8 +194,8 @@ bp_value assigned_value(PyObject* object, const Tensor& target, PyRef& owner, do
   return tensor_value(handle_of(owner.get()));
 }
 
-// Where what is assigned has more axes than what it is written into, the first ones are dropped that have one element,
-// as NumPy and PyTorch do; `owner` holds the rest. What does not fit then is the op's to say.
+// If the assigned value has more axes than the target, leading axes with one element are dropped,
+// as NumPy and PyTorch do; `owner` holds the result. If it still does not fit, the op raises the error.
 bp_value without_first_axes(bp_value assigned, int64_t ndim, PyRef& owner) {
   if (assigned.tag != BP_TAG_TENSOR || assigned.u.t->dl.ndim <= ndim) return assigned;
   std::vector<int64_t> axes;
@@ -300,7 +300,7 @@ Py_ssize_t length(PyObject* self) {
   return static_cast<Py_ssize_t>(tensor->dl.shape[0]);
 }
 
-// The sequence protocol's x[i], by which Python iterates: the end is an IndexError.
+// The sequence protocol's x[i], which Python uses to iterate: the end is an IndexError.
 PyObject* get_in_order(PyObject* self, Py_ssize_t index) {
   bp_tensor* tensor = handle_of(self);
   if (tensor->dl.ndim == 0 || index < 0 || index >= tensor->dl.shape[0]) {

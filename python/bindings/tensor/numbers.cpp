@@ -49,7 +49,7 @@ inline int read_operand(OpHandle op, PyObject* object, PyObject* other, bp_value
   return read;
 }
 
-// What was wrong with an operand, under the op's name.
+// The error of an operand, under the op's name.
 [[gnu::cold]] PyObject* unreadable(OpHandle op) noexcept {
   if (op != BP_NO_OP) place_error(op_def(op).name, nullptr);
   return nullptr;
@@ -107,7 +107,7 @@ PyRef array_operand(OpHandle op, PyObject* array, bp_device device) noexcept {
 
 PyObject* binary(Slot slot, PyObject* left, PyObject* right) noexcept;
 
-// The op where `other` is no number: it is an array, or not ours.
+// The op if `other` is not a number: an array, or an object of another library.
 [[gnu::cold]] PyObject* binary_with(Slot slot, OpHandle op, PyObject* left, PyObject* right, PyObject* other) noexcept {
   PyObject* tensor = other == left ? right : left;
   if (op == BP_NO_OP || !is_tensor(tensor) || !is_operand_array(slot, other))
@@ -222,9 +222,10 @@ PyObject* int_slot(PyObject* self) {
 PyObject* index_slot(PyObject* self) {
   const bp_tensor* tensor = handle_of(self);
   if (!(BP_DTYPE_BIT(tensor->dtype) & BP_MASK_INTEGER) || tensor->dl.ndim != 0) {
-    return PyErr_Format(PyExc_TypeError,
-                        "index: found a tensor of dtype %s and %d dimensions, expected an integer one of none",
-                        dtype_name(tensor->dtype), int{tensor->dl.ndim});
+    return PyErr_Format(
+        PyExc_TypeError,
+        "index: found a tensor of dtype %s and %d dimensions, expected an integer tensor of no dimensions",
+        dtype_name(tensor->dtype), int{tensor->dl.ndim});
   }
   return single_element(handle_of(self), "index");
 }

@@ -16,7 +16,8 @@ HeldObject::~HeldObject() {
 }
 
 Tensor PythonHook::operator()(const Tensor& cotangent) const {
-  if (interpreter_gone()) throw Error(BP_ERROR_NOT_IMPLEMENTED, "register_hook: the hook is Python's, which has ended");
+  if (interpreter_gone())
+    throw Error(BP_ERROR_NOT_IMPLEMENTED, "register_hook: the hook is in Python, which has ended");
   WithGil locked;
   const PyRef function = PyRef::borrow(function_->get());
   if (!function) return {};

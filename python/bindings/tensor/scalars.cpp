@@ -160,7 +160,7 @@ int read_int(PyObject* object, int64_t* value) noexcept {
   if (PyBool_Check(object) || !PyIndex_Check(object)) return 0;
   PyRef integer = PyRef::steal(PyNumber_Index(object));
   if (!integer) {
-    // A container with __index__ that refuses (an array of several elements) is no int, which the caller words.
+    // A container whose __index__ refuses (an array of several elements) is not an int. The caller writes the error.
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
     forget_error();
     return 0;
@@ -221,7 +221,7 @@ Tensor plain_tensor(bp_tensor* tensor, const char* who) {
 Tensor readable_tensor(bp_tensor* tensor, const char* who) {
   const char* transform = differentiated_by(Tensor::share(tensor));
   BP_CHECK(!transform, VALUE, who, ": found a tensor inside ", transform,
-           ", which would lose its derivative; use backplane.stop_gradient(x) where it shall be a constant");
+           ", whose derivative would be lost. Fix: use backplane.stop_gradient(x) if it is a constant");
   return plain_tensor(tensor, who);
 }
 

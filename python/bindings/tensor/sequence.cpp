@@ -39,7 +39,7 @@ struct Reading {
   bp_dtype without_promotion = BP_DTYPE_NONE;  // of an array that does not promote with those
 };
 
-// Of an array that is no sequence to Python, as PyTorch's are.
+// For an array that is not a sequence to Python, such as PyTorch's.
 bool has_axes(PyObject* object) {
   if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object)) return false;
   const PyRef ndim = PyRef::steal(PyObject_GetAttrString(object, "ndim"));
@@ -142,7 +142,7 @@ void for_elements(const Tensor& tensor, bp_dtype dtype, size_t parts, Add add) {
 }
 
 // An array among the sequences or the numbers: its elements, and its dtype, which the tensor keeps. False for one that
-// is to be read as a sequence, or has no numbers; with an exception set where its shape is not that of the rest.
+// is to be read as a sequence, or has no numbers; with an exception set if its shape differs from the others.
 bool read_array(PyObject* array, size_t depth, Reading& reading) {
   PyRef made = PyRef::steal(tensor_of_data(array));
   if (!made) {

@@ -14,8 +14,8 @@ struct Numbers {
   bool fresh = false;              // out: the result was made of them, and shares no memory
 };
 
-// A new host tensor of the natural dtype of what was found (bool, int64, float32, complex64; where a dtype is asked for
-// that holds more, float64 and complex128), or nullptr with a Python error. A number is a tensor of no dimensions. With
+// A new host tensor of the natural dtype of the elements (bool, int64, float32, complex64; if the requested dtype
+// is wider, float64 and complex128), or nullptr with a Python error. A number is a tensor of no dimensions. With
 // tensors of no dimensions among the numbers it is their stack, with their dtype, device and history. Needs the
 // interpreter lock.
 PyObject* tensor_of_sequence(PyObject* object, Numbers& numbers) noexcept;

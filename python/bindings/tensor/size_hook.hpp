@@ -1,4 +1,4 @@
-// How sizes of traced tensors become numbers that note what is done with them. The folder `sizes` sets the hook.
+// Converts sizes of traced tensors to numbers that record operations on them. The folder `sizes` sets the hook.
 //
 // All functions need the interpreter lock.
 #pragma once

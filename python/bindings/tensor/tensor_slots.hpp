@@ -1,4 +1,4 @@
-// The parts of which the Tensor type is put together: each file appends its own slots of the type.
+// The parts of the Tensor type: each file appends its own slots of the type.
 #pragma once
 
 #include <vector>

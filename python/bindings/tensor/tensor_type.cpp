@@ -45,9 +45,10 @@ int tensor_clear(PyObject* self) {
 }
 
 PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
-  return raise(BP_ERROR_TYPE,
-               "Tensor: it has no constructor; make one with backplane.asarray(values) or an op such as "
-               "backplane.zeros(shape)");
+  return raise(
+      BP_ERROR_TYPE,
+      "Tensor: the class has no constructor. Fix: make a tensor with backplane.asarray(values) or an op such as "
+      "backplane.zeros(shape)");
 }
 
 // Python: Tensor.__iter__(self) -> Iterator[Tensor]

@@ -42,11 +42,10 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   Tensor cotangent;
   if (!read_optional_tensor(gradient, "backward: argument gradient", &cotangent)) return nullptr;
   if (every_call_taken())
-    return raise(
-        BP_ERROR_VALUE,
-        "backward: the function is one that compile or make_graph is writing down, and its tensors have no "
-        "history. Fix: value_and_grad(loss)(weights) inside of it, or compile the loss alone and call backward "
-        "outside");
+    return raise(BP_ERROR_VALUE,
+                 "backward: compile or make_graph is tracing the function, and its tensors have no "
+                 "history. Fix: value_and_grad(loss)(weights) inside of it, or compile only the loss and call backward "
+                 "outside");
   return guarded([&] {
     const Tensor root = tensor_of(self);
     {
@@ -86,10 +85,9 @@ PyObject* tensor_set_requires_grad(PyObject* self, PyObject* args, PyObject* kwa
 
 PyObject* tensor_get_grad(PyObject* self, void*) {
   if (every_call_taken())
-    return raise(
-        BP_ERROR_VALUE,
-        "grad: a function that is being traced would read it once, and later calls would not see another. Fix: "
-        "give the gradients as arguments, f(parameters, [p.grad for p in parameters])");
+    return raise(BP_ERROR_VALUE,
+                 "grad: a traced function would read it only once, and later calls would not see a new gradient. Fix: "
+                 "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
   return guarded([&] {
     Tensor grad = grad_of(tensor_of(self));
     if (grad) track_tensor(self);

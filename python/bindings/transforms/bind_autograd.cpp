@@ -57,7 +57,7 @@ void bind_autograd(py::module_& module) {
   module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");
   module.def(
       "has_values", [](const Tensor& x) { return !is_transformed(x) && !every_call_taken(); }, py::arg("tensor"),
-      "Can what is computed from the tensor be read at once, without a transform?");
+      "Can values computed from the tensor be read at once, without a transform?");
   module.def("have_one_base", &have_one_base, py::arg("tensor"), py::arg("other"),
              "Are the two views of one tensor, or one a view of the other, as transforms know them?");
   module.def("value_beside", &value_beside, py::arg("tensor"), py::arg("other"), py::arg("who"),

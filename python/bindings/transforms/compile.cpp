@@ -1,4 +1,4 @@
-// compile: a function that keeps the graphs of its latest kinds of calls, and the log of what was traced.
+// compile: a function that keeps the graphs of its latest kinds of calls, and the log of its traces.
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -118,7 +118,7 @@ bool warn_of_traces(const CompileOptions& options, const std::string& name, cons
   options.has_warned = true;
   return PyErr_WarnFormat(PyExc_UserWarning, 1,
                           "compile: %s has been traced %zu times in a row, which is slow. The latest reason: %s. Fix: "
-                          "give what changes as a tensor argument, or see compile_log() for all reasons",
+                          "pass the changing value as a tensor argument, or see compile_log() for all reasons",
                           name.c_str(), options.n_traces, why.c_str()) == 0;
 }
 
@@ -127,7 +127,7 @@ void keep(const CompileOptions& options, std::shared_ptr<TracedCall> traced, con
   options.kept.insert(options.kept.begin(), std::move(traced));
   if (options.kept.size() <= kKeptCalls) return;
   options.kept.pop_back();
-  log_event(name + ": the kind of call that was longest unused is forgotten; at most " + std::to_string(kKeptCalls) +
+  log_event(name + ": the least recently used kind of call is evicted; at most " + std::to_string(kKeptCalls) +
             " are kept");
 }
 
@@ -176,8 +176,8 @@ std::shared_ptr<TracedCall> trace(const CompileOptions& options, const CallInput
   return traced;
 }
 
-// The function runs at sizes of which nobody knows what it does there: the kept graph where that is the same, else its
-// own. nullptr: a Python error. `has_run`: what the function stores has been stored.
+// Runs the function at sizes that no trace has covered. Uses the kept graph if it is the same there, else the
+// function's own. nullptr: a Python error. `has_run`: what the function stores has been stored.
 std::shared_ptr<TracedCall> run_at_sizes(const CompileOptions& options, const CallInputs& inputs,
                                          std::shared_ptr<TracedCall> kept, bool* has_run) {
   const std::string name = name_of(inputs.call.function), why = kept->why_run_at_sizes();
@@ -213,7 +213,7 @@ bool check_donated(const TransformCall& call, const std::vector<Py_ssize_t>& don
   return true;
 }
 
-// fullgraph=False: an op, or a piece of Python, that cannot be traced is no error.
+// fullgraph=False: an op or Python code that cannot be traced is not an error.
 PyObject* run_untraced(const TransformCall& call, const CompileOptions& options) {
   log_event(name_of(call.function) + ": runs as it is from now on: " + taken_error());
   options.untraceable = true;
@@ -358,7 +358,7 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
       return raise(
           BP_ERROR_TYPE,
           "compile: found an option '%S', expected dynamic, donate, fullgraph, memory_budget or state; the compiler is "
-          "that of the device on which the tensors lie",
+          "chosen by the device of the tensors",
           word);
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,
                                    &donate, &fullgraph, &budget))

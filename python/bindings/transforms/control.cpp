@@ -88,8 +88,8 @@ void bind_control(py::module_& module) {
              py::arg("rows") = std::pair<size_t, size_t>{0, 0}, py::arg("length") = 0, py::arg("reverse") = false,
              py::arg("draws") = "none",
              "Calls an op of control flow for the function `name`: bodies as (callable over lists of tensors, "
-             "examples), of which `rows`, first and "
-             "number, stand for an element along axis 0.");
+             "examples). `rows` (first and "
+             "number) are the examples that stand for an element along axis 0.");
 }
 
 }  // namespace backplane::python

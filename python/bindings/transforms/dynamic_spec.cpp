@@ -140,8 +140,8 @@ bool DynamicSpec::find(const CallInputs& inputs, std::vector<DynamicSize>* sizes
     }
     if (found) continue;
     const std::string what = entry.position < 0 ? "\"" + entry.path + "\"" : std::to_string(entry.position);
-    raise(BP_ERROR_VALUE, "%s: argument dynamic: there is no tensor in argument %s; the call's tensors are %s",
-          transform_, what.c_str(), tensor_names(inputs).c_str());
+    raise(BP_ERROR_VALUE, "%s: argument dynamic: found no tensor in argument %s; the call's tensors are %s", transform_,
+          what.c_str(), tensor_names(inputs).c_str());
     return false;
   }
   return true;

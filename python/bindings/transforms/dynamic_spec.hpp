@@ -1,4 +1,4 @@
-// The argument `dynamic` of make_graph and compile: which axes of which arguments have a size with a name.
+// The argument `dynamic` of make_graph and compile: it names the sizes of axes of arguments.
 //
 // {"x": {0: "batch"}}: by the names that the graph's inputs have, "params['w']"; a container's name means each tensor
 // in it. Or a sequence with an entry, or None, per positional argument. Or True: every size from 2 on, where axes that

@@ -78,7 +78,7 @@ bool check_loss(const TransformCall& call, const GradOptions& options, const Ten
   if (!is_differentiable(loss)) {
     expected = "a floating one; cast it with astype";
   } else if (options.holomorphic && !is_complex(loss)) {
-    expected = "a complex one, as holomorphic=True says";
+    expected = "a complex one, because of holomorphic=True";
   } else if (!options.holomorphic && is_complex(loss)) {
     expected = "a real one; take its real part, or pass holomorphic=True where the function is holomorphic";
   }

@@ -1,5 +1,5 @@
-// A function of Python as an argument of an op: five callables over flat lists of tensors, of which only the first must
-// be there. Containers, static arguments and the user's conventions are _custom.py's.
+// A function of Python as an argument of an op: five callables over flat lists of tensors; only the first must
+// exist. Containers, static arguments and the user's conventions are _custom.py's.
 //
 // The callables run and end on whatever thread a transform runs or a graph ends on, with or without the interpreter
 // lock.

@@ -47,10 +47,10 @@ Graph edited(const Graph& graph, const py::function& visit) {
     if (found.is_none()) return std::nullopt;
     std::vector<Tensor> tensors;
     const auto take = [&](const py::handle one) {
-      BP_CHECK(
-          is_tensor(one.ptr()), TYPE, "edit: node ", node, " (", graph.node(node).op_name, "): found a value of type ",
-          Py_TYPE(one.ptr())->tp_name,
-          " in its place, expected None, a Tensor, or a list of Tensors. Fix: make one with backplane.asarray(value)");
+      BP_CHECK(is_tensor(one.ptr()), TYPE, "edit: node ", node, " (", graph.node(node).op_name,
+               "): found a value of type ", Py_TYPE(one.ptr())->tp_name,
+               " as its replacement, expected None, a Tensor, or a list of Tensors. Fix: make one with "
+               "backplane.asarray(value)");
       tensors.push_back(tensor_of(one.ptr()));
     };
     if (!py::isinstance<py::list>(found) && !py::isinstance<py::tuple>(found)) {

@@ -18,8 +18,8 @@ Graph edited(const Graph& graph, const pybind11::function& visit);
 
 inline constexpr const char* kEditDoc =
     "edit($self, visit)\n--\n\n"
-    "The graph with other calls in the place of some nodes. visit(node, *tensors) is called for each, with the tensors "
-    "that it reads; what it returns, a tensor or a list of them, stands in place of its results; None leaves it.";
+    "The graph with some calls replaced. visit(node, *tensors) is called for each, with the tensors "
+    "that it reads. A returned tensor or list of tensors replaces the results of the call; None keeps them.";
 
 // The graph with each node whose op is not among `kept`, by full names, replaced by the calls of its decomposition.
 Graph decomposed(const Graph& graph, const std::set<std::string>& kept);
@@ -27,7 +27,7 @@ Graph decomposed(const Graph& graph, const std::set<std::string>& kept);
 inline constexpr const char* kDecomposeDoc =
     "decompose($self, kept)\n--\n\n"
     "The graph with each node whose op is not among kept (full names, as \"bp::softmax\") replaced by the calls of its "
-    "op's decomposition, and these likewise. Nodes without a decomposition stay, and so do nodes that draw random "
+    "op's decomposition, repeatedly. Nodes without a decomposition stay, and so do nodes that draw random "
     "numbers, take a function, or have dynamic sizes.";
 
 pybind11::list nodes_of(const Graph& graph);
@@ -41,7 +41,8 @@ void bind_reading(pybind11::class_<Object>& type, Read read) {
             names.empty() ? save_graph(read(o), path) : save_graph(name_constants(read(o), names), path);
           },
           pybind11::arg("path"), pybind11::arg("names") = std::vector<std::string>(),
-          "save($self, path, names=())\n--\n\nWrites it to a safetensors file, which load reads. names: of the "
+          "save($self, path, names=())\n--\n\nWrites it to a safetensors file, which load reads. names: the names of "
+          "the "
           "constants, in their order; \"\" for one that keeps its own.")
       .def("__len__", [read](const Object& o) { return read(o).size(); })
       .def("__iter__", [read](const Object& o) { return pybind11::iter(nodes_of(read(o))); })

@@ -1,6 +1,6 @@
 // A list whose first N elements need no heap: arguments and leaves of a call are few.
 //
-// T is cheap to make empty (a reference or a number). Elements are owned; not thread-safe; neither copied nor moved.
+// T is cheap to make empty (a reference or a number). Elements are owned; not thread-safe; not copyable or movable.
 #pragma once
 
 #include <cstddef>

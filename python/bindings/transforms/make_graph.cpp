@@ -35,11 +35,10 @@ bool check_containers(const CallInputs& inputs) {
     if (!is_container(leaf) || !leads_to_tensor(leaf, [](const Tensor&) { return true; })) continue;
     const PyRef kind = found_kind(leaf);
     if (kind)
-      raise(
-          BP_ERROR_TYPE,
-          "%s: %s: found %U, whose tensors would be constants of the graph, expected containers that are taken apart. "
-          "Fix: give a dict, a list or a tuple of them, or register the class with tree.register",
-          inputs.call.name, input_name(inputs, i).c_str(), kind.get());
+      raise(BP_ERROR_TYPE,
+            "%s: %s: found %U, whose tensors would be constants of the graph, expected registered containers. "
+            "Fix: pass a dict, a list or a tuple of them, or register the class with tree.register",
+            inputs.call.name, input_name(inputs, i).c_str(), kind.get());
     return false;
   }
   return true;
@@ -69,7 +68,7 @@ py::object call_graph_object(const GraphObject& self, const py::args& args, cons
   std::string why;
   const int fits = self.call->fits(inputs, &why);
   if (fits < 0) throw py::error_already_set();
-  if (fits == 0) throw Error(BP_ERROR_VALUE, "graph: the call is not one like that which was traced: " + why);
+  if (fits == 0) throw Error(BP_ERROR_VALUE, "graph: the call differs from the traced one: " + why);
   PyObject* result = self.call->run(inputs);
   if (!result || !self.call->repeat_effects(inputs)) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
@@ -181,7 +180,7 @@ void bind_graph(py::module_& module) {
         return text + ")>";
       });
   py::class_<GraphObject> graph_class(module, "Graph",
-                                      "What a function does with tensors, as nodes that are calls of ops.");
+                                      "The operations of a function on tensors, as nodes that are calls of ops.");
   graph_class.def("__call__", &call_graph_object, kCallDoc.text)
       .def("__copy__", [](const py::object& self) { return self; })
       .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; })

@@ -46,7 +46,7 @@ Model parse_model(const std::string& text, const std::map<std::string, Tensor>& 
   return {parse_graph(text, find, where)};
 }
 
-// Arrays of other libraries are taken as asarray takes them; a container is none of a model's inputs, which are flat.
+// Arrays of other libraries are converted as by asarray. A container is refused, because a model's inputs are flat.
 Tensor input_of(const py::handle& argument, const std::string& input) {
   if (is_tensor(argument.ptr())) return tensor_of(argument.ptr());
   BP_CHECK(is_foreign_array(argument.ptr()), TYPE, "Model: input ", input, ": found a value of type ",

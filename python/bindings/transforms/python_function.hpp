@@ -5,8 +5,8 @@
 
 namespace backplane::python {
 
-// Behind methods, transforms, decorators and objects that are called; each `self` counts a position. What is found may
-// be no function. Needs the interpreter lock.
+// Behind methods, transforms, decorators and objects that are called; each `self` counts a position. The result may
+// not be a function. Needs the interpreter lock.
 PyRef python_function(PyObject* callable, Py_ssize_t* position = nullptr);
 
 }  // namespace backplane::python

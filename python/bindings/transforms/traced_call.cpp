@@ -98,8 +98,9 @@ bool TracedCall::find_generators(TraceScope& scope, GeneratorNotes& notes, const
     if (!generator && state == &generator_state(default_generator())) generator = PyRef::borrow(default_generator());
     if (!generator) {
       raise(BP_ERROR_NOT_IMPLEMENTED,
-            "%s: random numbers are drawn from a generator that is no argument and no variable, as of a model that is "
-            "called with seed=, which a replay cannot move on. Fix: leave the seed out, or give a Generator",
+            "%s: random numbers are drawn from a generator that is not an argument or a variable, for example of a "
+            "model that is "
+            "called with seed=, which a replay cannot advance. Fix: leave the seed out, or pass a Generator",
             name);
       return false;
     }
@@ -146,11 +147,11 @@ PyObject* TracedCall::call_traced(const CallInputs& inputs, CallArray& array, Re
   recorder.stop();
   if (returned && left_settings(records)) {
     Py_CLEAR(returned);
-    raise(
-        BP_ERROR_VALUE,
-        "%s: the function leaves another default device, default dtype or recording of gradients behind, which a graph "
-        "cannot do. Fix: set it outside, or in a with block",
-        call.name);
+    raise(BP_ERROR_VALUE,
+          "%s: the function changes the default device, the default dtype or the recording of gradients for its "
+          "caller, which a graph "
+          "cannot do. Fix: set it outside, or in a with block",
+          call.name);
   }
   return returned;
 }

@@ -57,7 +57,7 @@ struct RunOptions {
 class TracedCall {
  public:
   // Runs the call's function with traced tensors in place of its own. nullptr: a Python error.
-  // `dynamic`: names of sizes for which the graph is to hold whatever they are; the function then runs some ten times.
+  // `dynamic`: names of sizes for which the graph must be valid at any value; the function then runs about ten times.
   // `is_of_this_size`: true where it was traced, but no graph holds for others.
   static std::shared_ptr<TracedCall> trace(const CallInputs& inputs, const RunOptions& options = {},
                                            const DynamicSpec* dynamic = nullptr, bool* is_of_this_size = nullptr);
@@ -85,7 +85,7 @@ class TracedCall {
   // Was a number found where it cannot be followed? Then the trace cannot be used.
   bool hides_numbers() const noexcept { return hides_numbers_; }
   const std::string& why_unkept() const noexcept { return unkept_; }
-  // Of a graph for any size: what the function does of which nobody knows what it gives at other sizes, so that the
+  // For a graph of any size: an operation of the function whose result at other sizes is unknown, so the
   // function is run at each one before the graph is. Empty: nothing.
   const std::string& why_run_at_sizes() const noexcept { return unknown_; }
   bool has_to_run_at(const CallInputs& inputs) const;

@@ -12,13 +12,13 @@
 namespace backplane::python {
 namespace {
 
-// A result that is no tensor is given again as it is: one that leads to a tensor of the trace would have no value, and
-// one that is used up by who reads it would be empty.
+// A result that is not a tensor is returned unchanged. One that leads to a tensor of the trace would have no value, and
+// an iterator would be exhausted after its first use.
 bool check_static_result(PyObject* leaf, const std::string& path, const char* name) {
   if (PyIter_Check(leaf)) return raise_leaf(name, path, leaf, "tensors, in a tuple or a list");
   if (!leads_to_traced(leaf)) return true;
   return raise_leaf(name, path, leaf,
-                    "tensors in containers that are taken apart: those that an object holds have no value once the "
+                    "tensors in registered containers: tensors in other objects have no value once the "
                     "trace has ended. Fix: return them in a tuple or a dict, or register the class with tree.register");
 }
 

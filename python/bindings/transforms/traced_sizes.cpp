@@ -10,8 +10,8 @@
 namespace backplane::python {
 namespace {
 
-// Takes the pending error, of a function that cannot be traced at some sizes. Throws what is none of an op's or of the
-// function's own, as an interrupt.
+// Takes the pending error of a function that cannot be traced at some sizes. Rethrows errors that are not from an op or
+// the function, such as an interrupt.
 TracedAt take_refusal() {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) throw keep_python_error();
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -51,7 +51,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_at_sizes(const CallInputs& inputs,
   return trace_once(inputs, options, shapes, true);
 }
 
-// What is stored is a number, and no size of the trace, once that has ended.
+// A stored size becomes a plain number once the trace has ended.
 bool TracedCall::find_stored_sizes(const SizeLog& log) {
   std::vector<PyObject*> sizes;
   hides_sizes_ = !effects_.find_sizes(&sizes);
@@ -70,12 +70,12 @@ std::string TracedCall::other_result(const TracedCall& other) const {
   }
   for (size_t i = 0; i < results_.size(); ++i) {
     if (results_[i].input != other.results_[i].input || results_[i].same_as != other.results_[i].same_as)
-      return "the function returns another one of its arguments";
+      return "the function returns a different argument";
     PyObject *own = results_[i].constant.get(), *found = other.results_[i].constant.get();
     if ((!own && !found) || (results_[i].size && results_[i].size == other.results_[i].size)) continue;
     if (own && found && same_static(own, found) == 1) continue;
     forget_error();
-    return "the function returns something else that is no tensor. Fix: return a size as bp.full((), size)";
+    return "the function returns a different object that is not a tensor. Fix: return a size as bp.full((), size)";
   }
   if (uses_.empty()) return "";
   const auto same = [&](PyObject* a, PyObject* b) {
@@ -128,9 +128,9 @@ bool TracedCall::check_uses(const CallInputs& inputs, const RunOptions& options,
   const auto is_unknown = [&](uint32_t use) { return !notes_.expressions[use]; };
   for (const Result& result : results_)
     if (unknown_.empty() && result.size && is_unknown(*result.size))
-      unknown_ = "returns a number that it makes of a size";
+      unknown_ = "returns a number that it computes from a size";
   for (const auto& stored : stored_sizes_)
-    if (unknown_.empty() && is_unknown(stored.second)) unknown_ = "stores a number that it makes of a size";
+    if (unknown_.empty() && is_unknown(stored.second)) unknown_ = "stores a number that it computes from a size";
   if (unknown_.empty() && hides_sizes_ && !uses_.empty()) unknown_ = "stores an object that may hold a size";
   if (unknown_.empty()) return true;
   if (options.guards_variables) {
@@ -138,8 +138,8 @@ bool TracedCall::check_uses(const CallInputs& inputs, const RunOptions& options,
     return true;
   }
   raise(BP_ERROR_SHAPE,
-        "%s: the size \"%s\" cannot be dynamic: the function %s, and what that gives at other sizes is unknown. Fix: "
-        "leave it out of `dynamic`, or compute with the size by +, -, *, // and %% with numbers, and comparisons",
+        "%s: the size \"%s\" cannot be dynamic: the function %s, and its result at other sizes is unknown. Fix: "
+        "leave it out of `dynamic`, or use the size only in +, -, *, // and %% with numbers, and in comparisons",
         inputs.call.name, sizes[0].name.c_str(), unknown_.c_str());
   return false;
 }

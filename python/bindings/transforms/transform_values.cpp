@@ -1,4 +1,4 @@
-// Leaves to tensors, results to containers, and the sentences for what is neither.
+// Leaves to tensors, results to containers, and the errors for other objects.
 #include "bindings/transforms/transform_values.hpp"
 
 #include "backplane/device.hpp"
@@ -54,7 +54,7 @@ PyObject* raise_leaf(const char* name, const std::string& path, PyObject* leaf, 
   // A class of Python's may contain tensors; static types of C do not.
   const char* fix = has_named_dims(leaf) ? ". Fix: give its named dimensions an order first, as in x.order(i)"
                     : PyType_HasFeature(Py_TYPE(leaf), Py_TPFLAGS_HEAPTYPE)
-                        ? ". Fix: register the class with tree.register, which says how it is taken apart"
+                        ? ". Fix: register the class with tree.register, which defines its parts"
                         : "";
   return kind ? raise(BP_ERROR_TYPE, "%s: %s: found %U, expected %s%s", name, path.c_str(), kind.get(), expected, fix)
               : nullptr;
@@ -65,13 +65,13 @@ bool check_differentiable(const char* name, const std::string& path, const Tenso
     raise(
         BP_ERROR_DTYPE,
         "%s: %s: found a tensor of dtype %s, expected a floating or complex one; cast it with astype, or leave it out "
-        "of what is differentiated",
+        "of the differentiated arguments",
         name, path.c_str(), dtype_name(tensor.dtype()));
     return false;
   }
   if (holomorphic && !is_complex(tensor)) {
-    raise(BP_ERROR_DTYPE, "%s: %s: found a tensor of dtype %s, expected a complex one, as holomorphic=True says", name,
-          path.c_str(), dtype_name(tensor.dtype()));
+    raise(BP_ERROR_DTYPE, "%s: %s: found a tensor of dtype %s, expected a complex one, because of holomorphic=True",
+          name, path.c_str(), dtype_name(tensor.dtype()));
     return false;
   }
   return true;
@@ -99,7 +99,7 @@ bool split_aux(const char* name, PyObject* returned, PyObject** value, PyObject*
   if (!PyTuple_Check(returned) || PyTuple_GET_SIZE(returned) != 2) {
     PyRef kind = found_kind(returned);
     if (kind)
-      raise(BP_ERROR_TYPE, "%s: the function returned %U; expected a pair (value, aux), as has_aux=True says", name,
+      raise(BP_ERROR_TYPE, "%s: the function returned %U; expected a pair (value, aux), because of has_aux=True", name,
             kind.get());
     return false;
   }
@@ -122,7 +122,8 @@ bool Outputs::read_value(const char* name, PyObject* value, bool took_elements) 
     if (took_elements && (PyFloat_Check(leaf) || PyComplex_Check(leaf))) {
       raise(BP_ERROR_TYPE,
             "%s: %s: found a number, and elements of differentiated tensors were taken as numbers (by item, float or a "
-            "function of numbers), which has no derivative; return a tensor, a constant as backplane.asarray(number)",
+            "function of numbers), which has no derivative. Fix: return a tensor; for a constant, "
+            "backplane.asarray(number)",
             name, path(i).c_str());
       return false;
     }

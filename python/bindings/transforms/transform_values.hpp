@@ -41,7 +41,7 @@ class InputTrees {
   bool append(PyObject* object, Py_ssize_t position, PyObject* keyword, bool variables);
 };
 
-// The tensor of a leaf: itself, or made of a number or another library's array. 0: it is none of these (no Python
+// The tensor of a leaf: itself, or made of a number or another library's array. 0: another object (no Python
 // error); -1: a Python error.
 int read_leaf(PyObject* leaf, Tensor* tensor) noexcept;
 
@@ -72,12 +72,12 @@ class CallArray {
   Leaves owned_;
 };
 
-// The results of a function: the leaves of its value, of which all must be tensors (numbers become some), and the
+// The results of a function: the leaves of its value, which must all be tensors or numbers (converted), and the
 // tensors among the leaves of its auxiliary value.
 class Outputs {
  public:
   // `returned`: the function's result; with `has_aux` a pair of value and aux. `took_elements`: a float in the value
-  // may be what was taken of a differentiated tensor, whose derivative is lost, and is refused.
+  // may be an element of a differentiated tensor, whose derivative is lost, and is refused.
   bool read(const char* name, PyObject* returned, bool has_aux, bool took_elements = false);
 
   InlineVector<Tensor, 4> tensors;  // first those of the value, then those of aux
@@ -106,7 +106,7 @@ PyObject* unflatten_tensors(const Tree& tree, Tensor* tensors);
 // (3, 4) as Python prints it.
 std::string shape_text(Shape shape);
 
-// Splits a has_aux pair: false with an error where `returned` is none.
+// Splits a has_aux pair: false with an error if `returned` is not a pair.
 bool split_aux(const char* name, PyObject* returned, PyObject** value, PyObject** aux);
 
 }  // namespace backplane::python

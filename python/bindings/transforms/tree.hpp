@@ -3,7 +3,7 @@
 // Containers are tuple, list, dict (leaves in the order of sorted keys, or of insertion where these cannot be sorted;
 // rebuilt in the order of insertion), OrderedDict, defaultdict, named tuples, the named results of ops, None (a
 // container of nothing), and registered types. Everything else is a leaf, subclasses of containers too. A structure
-// owns what it names; all functions need the interpreter lock and, where they fail, set a Python error.
+// owns the objects that it names; all functions need the interpreter lock and, where they fail, set a Python error.
 #pragma once
 
 #include <cstdint>
@@ -103,7 +103,7 @@ struct MatchNames {
 bool walk_prefix(PyObject* prefix, const Tree& full, bool (*stops)(PyObject*), const MatchNames& names,
                  const std::function<bool(PyObject* element, size_t first, size_t count)>& visit);
 
-// The parts of `object` at the tree's leaves, of which it must have the structure (and may have more below).
+// The parts of `object` at the tree's leaves. It must have the tree's structure, and may go deeper.
 bool flatten_up_to(const Tree& tree, PyObject* object, const MatchNames& names, Leaves* parts);
 
 // "*", "(*, {'w': *})": the structure as text; nullptr with an error.

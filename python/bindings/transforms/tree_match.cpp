@@ -1,4 +1,4 @@
-// Comparing structures with each other and with containers; places of leaves in words.
+// Comparing structures with each other and with containers; names of leaves for messages.
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/transforms/tree.hpp"
@@ -12,14 +12,14 @@ bool is_dict(NodeKind kind) {
 
 int same_objects(PyObject* a, PyObject* b) { return a == b ? 1 : a && b ? PyObject_RichCompareBool(a, b, Py_EQ) : 0; }
 
-// Are two nodes the same, apart from what is below them?
+// Are two nodes the same, apart from their children?
 int same_node(const TreeNode& a, const TreeNode& b) {
   if (a.kind != b.kind || a.arity != b.arity) return 0;
   if (const int same = same_objects(a.type.get(), b.type.get()); same != 1) return same;
   return same_objects(a.data.get(), b.data.get());
 }
 
-// What stands behind the name of a container for its child: "[0]", "['w']", ".field".
+// The suffix of a container's name for its child: "[0]", "['w']", ".field".
 std::string child_suffix(const TreeNode& node, int32_t child) {
   if (is_dict(node.kind)) return "[" + spelled(PyTuple_GET_ITEM(node.data.get(), child), PyObject_Repr) + "]";
   if (node.kind == NodeKind::NamedTuple) {
@@ -35,7 +35,7 @@ std::string class_name(PyObject* type) {
   return type && PyType_Check(type) ? reinterpret_cast<PyTypeObject*>(type)->tp_name : "?";
 }
 
-// A node in words: "a tuple of 2", "a dict with the keys ('b', 'w')".
+// A description of a node: "a tuple of 2", "a dict with the keys ('b', 'w')".
 std::string describe(const TreeNode& node) {
   const std::string count = std::to_string(node.arity);
   switch (node.kind) {

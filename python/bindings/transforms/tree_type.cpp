@@ -119,7 +119,7 @@ PyType_Slot structure_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(structure_repr)},
     {Py_tp_getset, structure_getset},
     {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
-    {Py_tp_doc, const_cast<char*>("The structure of a nested container: what is left when its leaves are taken out.")},
+    {Py_tp_doc, const_cast<char*>("The structure of a nested container, without its leaves.")},
     {0, nullptr}};
 PyType_Spec structure_spec = {"backplane.tree.Structure", sizeof(StructureObject), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, structure_slots};

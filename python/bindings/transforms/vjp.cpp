@@ -109,7 +109,7 @@ PyObject* pullback_vectorcall(PyObject* self, PyObject* const* args, size_t flag
   const Py_ssize_t count = PyVectorcall_NARGS(flagged_count);
   if (count != 1 || (keywords && PyTuple_GET_SIZE(keywords) > 0)) {
     return raise(BP_ERROR_TYPE,
-                 "vjp: the pullback was called with %zd arguments; expected one, a cotangent of the structure of the "
+                 "vjp: the pullback was called with %zd arguments; expected one cotangent, with the structure of the "
                  "function's result",
                  count + (keywords ? PyTuple_GET_SIZE(keywords) : 0));
   }
@@ -218,11 +218,11 @@ bool read_has_aux(PyObject* const* values, PyObject* keywords, bool* has_aux) {
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, i);
     if (PyUnicode_CompareWithASCIIString(keyword, "has_aux") != 0) {
-      raise(
-          BP_ERROR_TYPE,
-          "vjp: found the keyword argument '%U', expected has_aux alone; to give the function keyword arguments, wrap "
-          "it in a lambda",
-          keyword);
+      raise(BP_ERROR_TYPE,
+            "vjp: found the keyword argument '%U', expected only has_aux. Fix: to pass keyword arguments to the "
+            "function, wrap "
+            "it in a lambda",
+            keyword);
       return false;
     }
     const int wanted = PyObject_IsTrue(values[i]);

@@ -77,7 +77,7 @@ bool spread(PyObject* prefix, const Tree& tree, const MatchNames& names, InlineV
   });
 }
 
-constexpr char kPrefixFix[] = "an int or None there stands for all that is below";
+constexpr char kPrefixFix[] = "an int or None there applies to all leaves below it";
 
 // The arguments of one call: their leaves with the axis along which each is mapped.
 class BatchInputs {
@@ -157,12 +157,12 @@ class BatchInputs {
     const int read = read_leaf(leaf, &tensors_[i]);
     if (read == 0)
       raise_leaf("vmap", inputs_.path(i), leaf,
-                 "a tensor with an axis to map over; use in_axes=None for what is not mapped");
+                 "a tensor with an axis to map over; use in_axes=None for an argument that is not mapped");
     if (read != 1) return false;
     const int64_t ndim = tensors_[i].ndim();
     if (ndim == 0) {
       raise(BP_ERROR_SHAPE,
-            "vmap: %s: found no axes, expected one to map over; use in_axes=None for what is not mapped",
+            "vmap: %s: found no axes, expected one to map over; use in_axes=None for an argument that is not mapped",
             inputs_.path(i).c_str());
       return false;
     }
@@ -291,7 +291,7 @@ PyObject* vmap_function(PyObject*, PyObject* args, PyObject* kwargs) {
   const char* randomness = "error";
   for (const char* word : {"in_dims", "out_dims"})
     if (kwargs && PyDict_GetItemString(kwargs, word))
-      return raise(BP_ERROR_TYPE, "vmap: found an argument '%s', expected %s, which says the same", word,
+      return raise(BP_ERROR_TYPE, "vmap: found an argument '%s', expected %s, which has the same meaning", word,
                    *word == 'i' ? "in_axes" : "out_axes");
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO$s:vmap", const_cast<char**>(keywords), &function, &in_axes,
                                    &out_axes, &size, &randomness)) {

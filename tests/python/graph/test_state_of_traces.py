@@ -107,7 +107,7 @@ def test_gradients_of_tensors_are_no_part_of_a_trace():
         return p if p.grad is None else p - p.grad
 
     for call in (bp.compile(captured), lambda: bp.compile(given)(w), lambda: bp.make_graph(given)(w)):
-        with pytest.raises(bp.ArgumentValueError, match="give the gradients as arguments"), bp.no_grad():
+        with pytest.raises(bp.ArgumentValueError, match="pass the gradients as arguments"), bp.no_grad():
             call()
     assert w.tolist() == [1, 1]
 

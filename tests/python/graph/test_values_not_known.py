@@ -56,7 +56,7 @@ def test_a_mask_from_outside_is_looked_at_again():
 
 
 def test_what_a_trace_computes_is_no_mask_and_no_count():
-    with pytest.raises(bp.MissingRuleError, match="index: how many elements a mask selects.*Fix: "):
+    with pytest.raises(bp.MissingRuleError, match="index: the number of elements that a mask selects.*Fix: "):
         bp.compile(lambda x: x[x > 1])(bp.asarray(X))
     with pytest.raises(bp.ArgumentValueError, match="one of a graph that compile is writing down"):
         bp.compile(lambda x: bp.repeat(x, bp.astype(x, bp.int64)))(bp.asarray(X))

@@ -124,7 +124,7 @@ class FusedRules {
     for (uint32_t k = 0; k < node.n_results; ++k) look(node.results[k]);
     graph_.for_each_read(i, look);
     if (!here) return none("it has several results, or values on another device");
-    if (!computed) return none("the device does not compute one of its dtypes");
+    if (!computed) return none("the device does not compute in a dtype of it");
     for (const int64_t size : graph_.dims(node.results[0]))
       if (size == 0) return none("it has no elements");
     FusedNode made = kind_of(i);
@@ -141,9 +141,9 @@ class FusedRules {
       return reduction_of(i, reduction->second);
     const auto found = node.compute < BP_DTYPE_COUNT ? ops_.scalars.find({std::string(op), held_dtype(node.compute)})
                                                      : ops_.scalars.end();
-    if (found == ops_.scalars.end()) return none("it is no elementwise op of the dtype");
+    if (found == ops_.scalars.end()) return none("it is not an elementwise op of the dtype");
     const ScalarOp& scalar = found->second;
-    if (!reads_elements(i, scalar.operands)) return none("an argument is neither a tensor of its dtype nor a number");
+    if (!reads_elements(i, scalar.operands)) return none("an argument is not a tensor of its dtype, and not a number");
     if (scalar.result != held_dtype(graph_.value(node.results[0]).dtype))
       return none("its result has another dtype than its function's");
     if (ops_.refuses(op, node.compute)) return none("it may find an error in its data");
@@ -183,7 +183,7 @@ class FusedRules {
     return made;
   }
 
-  // Has it rows that are neither empty nor too long, of sizes that are known, which those below 0 are not?
+  // Are its rows not empty, not too long, and of a known size? A size below 0 is not known.
   bool may_be_rows(const FusedSpace& space) const {
     if (std::any_of(space.dims.begin(), space.dims.end(), [](int64_t size) { return size < 0; })) return false;
     int64_t length = 1;
@@ -197,12 +197,12 @@ class FusedRules {
   FusedNode reduction_of(uint32_t i, const std::string& reduction) const {
     const bp_graph_node& node = graph_.node(i);
     if (node.n_args < 2 || node.args[0].tag != BP_TAG_REF || node.args[1].tag != BP_TAG_INT_LIST)
-      return none("it reduces no tensor along a list of axes");
+      return none("it does not reduce a tensor along a list of axes");
     const std::span axes(node.args[1].u.ints, node.args[1].count);
     const Dims dims = graph_.dims(node.args[0].u.i);
     const auto ndim = static_cast<int64_t>(dims.size());
     if (std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return axis < 0 || axis >= ndim; }))
-      return none("it names an axis that is none of its operand's");
+      return none("it names an axis that its operand does not have");
     FusedNode made;
     made.kind = FusedKind::kReduce;
     made.reduction = &reduction;
@@ -212,7 +212,7 @@ class FusedRules {
       const int64_t size = dims[static_cast<size_t>(d)];
       if (size == 1) continue;
       const bool reduced = std::find(axes.begin(), axes.end(), d) != axes.end();
-      if (!reduced && made.space.reduced > 0) return none("it reduces over axes that are not the last");
+      if (!reduced && made.space.reduced > 0) return none("it reduces over axes that are not the last ones");
       made.space.dims.push_back(size);
       made.space.reduced += reduced;
     }

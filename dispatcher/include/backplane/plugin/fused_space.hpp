@@ -50,8 +50,8 @@ inline FusedForm form_of(const std::vector<int64_t>& value, const FusedSpace& sp
   return row ? FusedForm::kRow : FusedForm::kOther;
 }
 
-// For each of the dims of `result` that are not 1, the axis of `dims` that lies there when they align at the right; -1:
-// there is none, or it is of size 1.
+// For each of the dims of `result` that are not 1, the axis of `dims` that it aligns with from the right; -1
+// if there is no such axis, or its size is 1.
 inline std::vector<int32_t> aligned_axes(Dims dims, Dims result) {
   std::vector<int32_t> axes;
   for (size_t d = 0; d < result.size(); ++d) {

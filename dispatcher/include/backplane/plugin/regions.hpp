@@ -14,7 +14,7 @@
 //   bool may_follow(node)              with what makes its operands; asked once they have been placed
 //   Space own_space(node)              of a node alone
 //   std::optional<Space> unite(a, b)   of regions or nodes that become one
-//   bool fits(node, space, inside)     is it right there, where inside(value) says what is made there?
+//   bool fits(node, space, inside)     may it join? inside(value) says whether a node there makes the value
 //   bool joins_alike(space)            do regions of it that share no value become one? Rules may leave it out: none do
 #pragma once
 
@@ -244,12 +244,12 @@ class RegionGrowth {
     for (uint32_t i = 0; i < graph_.n_nodes(); ++i) {
       if (region_[i] == kNone) {
         if (out.reasons[i] == nullptr)
-          out.reasons[i] = rules_.is_view(i) ? "it is a view of what lies outside a region, or that only others read"
-                                             : "no region makes what it reads";
+          out.reasons[i] = rules_.is_view(i) ? "it is a view of a value from outside, or only other nodes read it"
+                                             : "no region makes its operands";
         continue;
       }
       const uint32_t region = root(region_[i]);
-      out.reasons[i] = regions_[region].work < 2 ? "it stands alone, and would gain nothing" : nullptr;
+      out.reasons[i] = regions_[region].work < 2 ? "it is a single node, which fusion would not make faster" : nullptr;
       if (regions_[region].work < 2) continue;
       if (number[region] == kNone) number[region] = out.n_regions++;
       out.regions[i] = number[region];

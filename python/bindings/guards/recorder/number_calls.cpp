@@ -105,7 +105,7 @@ void look_at_all(PyObject* object) {
   });
 }
 
-// A plain number with a type that keeps sight of what is computed with it.
+// Replaces a plain number by one of a type that follows computations with it.
 void make_traced(PyObject** place) {
   if (PyRef made = as_traced(*place)) Py_SETREF(*place, made.release());
   forget_error();
@@ -131,7 +131,7 @@ PyObject* type_of_number(PyObject*, PyObject* number) {
   return Py_NewRef(reinterpret_cast<PyObject*>(is_traced_number(number) ? Py_TYPE(number)->tp_base : Py_TYPE(number)));
 }
 
-// What is called in place of a function of numbers, which it holds.
+// A callable that replaces a function of numbers, and holds it.
 PyRef followed_function(PyObject* function) {
   static PyMethodDef definition = {
       "followed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_followed)), METH_FASTCALL, nullptr};

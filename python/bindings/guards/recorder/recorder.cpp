@@ -200,7 +200,7 @@ Recorder::Code& Recorder::code_of(PyFrameObject* frame) {
       at->second.depths =
           PyRef::steal(module ? PyObject_CallMethod(module.get(), "stack_depths", "O", code.get()) : nullptr);
       forget_error();
-      if (!at->second.depths) reads_.keep_none("the instructions of one of its functions cannot be read");
+      if (!at->second.depths) reads_.keep_none("the bytecode of a function that it calls cannot be read");
     }
   }
   return at->second;
@@ -235,7 +235,7 @@ static PyObject* no_trace_function() {
 }
 #endif
 
-// The method of a class by which a call came here, whatever looked it up.
+// The method of a class through which a call came here, for any kind of lookup.
 void Recorder::enter(PyFrameObject* frame) {
   Code& code = code_of(frame);
   if (!code.is_watched && !(code.is_package && follows_numbers())) return;
@@ -303,7 +303,7 @@ void Recorder::note(PyFrameObject* frame) {
 }
 
 PyObject* unguarded(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  if (count == 0) return raise(BP_ERROR_TYPE, "unguarded: found no function, expected one and its arguments");
+  if (count == 0) return raise(BP_ERROR_TYPE, "unguarded: found no function, expected a function and its arguments");
   const Recorder::Pause pause;
   return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), keywords);
 }

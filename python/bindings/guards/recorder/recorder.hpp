@@ -1,7 +1,7 @@
-// Watches the code of Python that this thread runs, instruction by instruction, and notes what it reads and stores.
+// Watches the Python code that this thread runs, instruction by instruction, and notes its reads and stores.
 //
 // It is a trace function of the interpreter: one that is there already (a debugger, a coverage tool, another recorder)
-// is called as before. Code of this package is not looked at, only what is handed to it. All functions need the
+// is called as before. Code of this package is not watched, only the values passed to it. All functions need the
 // interpreter lock.
 #pragma once
 
@@ -32,7 +32,7 @@ class Recorder {
   // An argument of the call, rebuilt with traced tensors.
   void hands_over(PyObject* argument, const std::string& path);
 
-  // The function that is called: what it is bound to.
+  // Notes the object to which the called function is bound.
   void note_function(PyObject* function);
 
   void stop();
@@ -74,7 +74,7 @@ class Recorder {
   void enter(PyFrameObject* frame);
   void note(PyFrameObject* frame);
   void note(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
-  // False: the instruction is none of these.
+  // False for other instructions.
   bool note_read(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
   bool note_store(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
   void note_operation(PyFrameObject* frame, Code& code, const Instruction& instruction, const FrameStack& stack);
@@ -142,7 +142,7 @@ class Recorder {
 // forbid_keeping(tensors): the traced function may not store any of these tensors.
 PyObject* forbid_keeping(PyObject* module, PyObject* tensors);
 
-// unguarded(fun, *args, **kwargs): calls fun; what it reads is not guarded, what it stores is not repeated.
+// unguarded(fun, *args, **kwargs): calls fun; its reads are not guarded, and its stores are not repeated.
 PyObject* unguarded(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 
 }  // namespace backplane::python

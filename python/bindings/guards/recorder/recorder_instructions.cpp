@@ -132,7 +132,7 @@ bool Recorder::note_read(PyFrameObject* frame, Code& code, const Instruction& in
     case Action::kLoadAttribute:
       if (is_tensor(top)) note_tensor_attribute(top, instruction.name, where);
       if (PyFrame_Check(top) && !code.is_library && PyUnicode_CompareWithASCIIString(instruction.name, "f_back") == 0)
-        reads_.refuse("looks at the frames of callers", where);
+        reads_.refuse("inspects the frames of callers", where);
       reads_.attribute(top, instruction.name);
       break;
     case Action::kLoadSuper:
@@ -267,7 +267,7 @@ void Recorder::note_super(PyObject* callable, PyObject* type, PyObject* object, 
   forget_error();
 }
 
-// In a trace the text of a tensor is not that of its values.
+// In a trace the text of a tensor does not show its values.
 void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
   if (is_named(object, "backplane.Generator")) reads_.keep_none("it makes text of a generator of random numbers");
   constexpr int kMostContainers = 8;
@@ -380,7 +380,7 @@ void Recorder::note_identity(PyObject* a, PyObject* b, const Reads::Storing& at)
   if (!at.by_others() && is_value(a) && is_value(b) && are_alike)
     return reads_.refuse("compares two numbers or strings by identity", at);
   if (a != b && (reads_.is_copy(a) || reads_.is_copy(b)))
-    return reads_.refuse("compares a container among its arguments by identity, of which it was given a copy,", at);
+    return reads_.refuse("compares a container in its arguments by identity, but a trace works on a copy of it,", at);
   if (a == b || !is_tensor(a) || !is_tensor(b)) return;
   const StandIn *of_a = stand_in_of(a), *of_b = stand_in_of(b);
   if (!of_a && !of_b) return;

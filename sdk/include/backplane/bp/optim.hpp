@@ -1,7 +1,7 @@
 // Optimisers with PyTorch's names, arguments and arithmetic: SGD, Adam, AdamW, RMSprop; schedules; clipping.
 //
-// step() changes the parameters in place, from their grad() or from gradients that it is given. It reads its settings
-// and counts its calls on the host, so it is refused inside compile.
+// step() changes the parameters in place, from their grad() or from the gradients passed to it. It reads its settings
+// and counts its calls on the host, therefore compile refuses it.
 #pragma once
 
 #include <numbers>

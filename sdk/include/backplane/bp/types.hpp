@@ -27,7 +27,7 @@ using backplane::Randomness;
 using backplane::Scalar;
 using Generator = bp_generator_state;
 
-// A dtype: one of the constants below.
+// A dtype. The constants below are all of them.
 struct Dtype {
   bp_dtype dtype;
   template <std::same_as<bp_dtype> T>

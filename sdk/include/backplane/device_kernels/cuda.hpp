@@ -93,8 +93,8 @@ class Current {
 
 }  // namespace cuda
 
-// A compiled .cu file: PTX text, which the driver compiles for a device at the first launch there. What was compiled
-// stays loaded until the device ends: at the end of a process the driver may have ended before. Any thread.
+// A compiled .cu file: PTX text, which the driver compiles for a device at the first launch there. Compiled modules
+// stay loaded until the device ends: at the end of a process the driver may have ended before. Any thread.
 class CudaModule {
  public:
   CudaModule(const char* file, const char* ptx) : file_(file), ptx_(ptx) {}

@@ -66,7 +66,7 @@ inline void check(int result, const char* op, const char* what) {
 
 }  // namespace opencl
 
-// The text of a .cl file, which the driver compiles for a device at the first launch there. What was compiled stays
+// The text of a .cl file, which the driver compiles for a device at the first launch there. Compiled programs stay
 // loaded: at the end of a process the driver may have ended before. Any thread.
 class OpenclProgram {
  public:

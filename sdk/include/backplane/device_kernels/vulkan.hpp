@@ -132,7 +132,7 @@ class Arguments {
 
 }  // namespace vulkan
 
-// The SPIR-V of a file, of which a pipeline is made for a device at the first launch there. Pipelines stay as long as
+// The SPIR-V of a file. The first launch on a device makes a pipeline of it. Pipelines stay as long as
 // the device: at the end of a process the driver may have ended before. Any thread.
 class VulkanShader {
  public:

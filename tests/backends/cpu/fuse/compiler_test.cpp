@@ -54,9 +54,9 @@ TEST(CpuCompiler, LeavesWhatItCannotGainFrom) {
   g.outputs = {out(alone), out(long_rows), out(product), out(kept), out(view)};
   const Regions regions = regions_of(g);
   EXPECT_EQ(regions.count, 0u);
-  EXPECT_THAT(regions.reasons[0], HasSubstr("stands alone"));
+  EXPECT_THAT(regions.reasons[0], HasSubstr("is a single node"));
   EXPECT_THAT(regions.reasons[1], HasSubstr("too long"));
-  EXPECT_THAT(regions.reasons[2], HasSubstr("no elementwise op"));
+  EXPECT_THAT(regions.reasons[2], HasSubstr("not an elementwise op"));
   EXPECT_THAT(regions.reasons[3], HasSubstr("keeps the call"));
   EXPECT_THAT(regions.reasons[4], HasSubstr("view"));
 }
