@@ -35,9 +35,10 @@ void import_handle(Backend& backend, int32_t ordinal, void* handle, bp_stream** 
   const auto theirs = static_cast<driver::Stream>(handle);
   driver::Context context = nullptr;
   check(the_driver().cuStreamGetCtx(theirs, &context), "cuStreamGetCtx");
-  BP_CHECK(context == device.context(), VALUE, "cuda: the CUstream ", handle,
-           " is no stream of this device's primary context. Fix: make it with that context current, as CUDA's runtime "
-           "does");
+  BP_CHECK(
+      context == device.context(), VALUE, "cuda: the CUstream ", handle,
+      " is not a stream of this device's primary context. Fix: make it with that context current, as CUDA's runtime "
+      "does");
   *stream = as_handle(device.streams().add(std::make_unique<Stream>(the_driver(), device.aborted(), theirs)));
 }
 

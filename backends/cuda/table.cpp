@@ -122,7 +122,7 @@ void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream
 
 // Of data alone. CUDA does not say which work has failed otherwise, and gives the error at every call from then on: the
 // failing wait reports it.
-// The host may know from another stream that this one's work has ended, so it is looked at.
+// The host may know from another stream that this one's work has ended, so check it.
 void deferred_error(Backend& backend, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
   auto error = as_stream(stream).take_error();
   if (!error) {
@@ -163,7 +163,7 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
     return;
   }
   BP_CHECK((wanted == "CUstream" || wanted == "cudaStream_t") && stream, VALUE, "cuda: no native handle of kind \"",
-           kind, "\"; there are CUcontext and, of a stream, CUstream and cudaStream_t");
+           kind, "\"; expected CUcontext, or for a stream CUstream or cudaStream_t");
   *handle = as_stream(stream).handle();
 }
 

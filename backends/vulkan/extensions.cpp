@@ -92,7 +92,7 @@ constexpr Count kCounts[] = {{"submissions", &Counts::submissions},
                              {"recorded_barriers", &Counts::barriers},
                              {"driver_objects_made", &Counts::objects}};
 
-// What the device is, then what it has been given to do so far, of which nothing before it is started.
+// Properties of the device, then counts of its work so far. Before its start it has no counts.
 void property(Backend& backend, int32_t ordinal, uint32_t index, const char** name, bp_value* value) {
   if ((*name = property_of(backend.facts(ordinal), index, *value))) return;
   const uint32_t at = index - count_of_properties();

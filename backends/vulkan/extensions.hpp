@@ -5,7 +5,7 @@
 
 namespace backplane::vulkan {
 
-// The table's slot: nullptr where there is none of that name and version.
+// The table's slot: nullptr for an unknown name or version.
 const void* BP_CALL find_extension(void* context, const char* name, uint32_t version);
 
 }  // namespace backplane::vulkan

@@ -118,7 +118,7 @@ void native(Backend& backend, int32_t ordinal, bp_stream* stream, const char* ki
     *handle = &device.counts;
   } else {
     ::backplane::detail::fail(BP_ERROR_VALUE, "vulkan: no native handle of kind \"", kind,
-                              "\"; there are VkInstance, VkPhysicalDevice, VkDevice, VkQueue, Counts "
+                              "\"; expected VkInstance, VkPhysicalDevice, VkDevice, VkQueue, Counts "
                               "and, of a stream, VkCommandBuffer");
   }
 }

@@ -94,7 +94,7 @@ TEST(FusedRules, ChainsOfOneShapeAreOneRegionAndWhatIsNotTakenHasAReason) {
   EXPECT_STREQ(found.reasons[4], "it is not an elementwise op of the dtype");
   EXPECT_STREQ(found.reasons[5], "an argument is not a tensor of its dtype, and not a number");
   EXPECT_STREQ(found.reasons[6], "it is a view of another shape");
-  EXPECT_STREQ(found.reasons[7], "the host keeps the call to itself");
+  EXPECT_STREQ(found.reasons[7], "the host does not pass the call to compilers");
 }
 
 // A value that is kept for later would be kept all the same, had its second run joined the first.

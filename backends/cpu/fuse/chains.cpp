@@ -34,7 +34,7 @@ HWY_INLINE V linked(V so_far, V next) {
   return so_far;
 }
 
-// Rows of whole vectors: `columns` is a multiple of their lanes. What is the same in a row is read from its first
+// Rows of whole vectors: `columns` is a multiple of their lanes. A value per row is read from its first
 // place.
 using Vectors = void (*)(const ChainRows& rows);
 
@@ -78,7 +78,7 @@ void chain_vectors(const ChainRows& rows) {
   }
 }
 
-// Apart from the loops, of which there are hundreds: the rows' last elements go through them on copies.
+// Separate from the hundreds of loops: the rows' last elements go through them on copies.
 template <class T>
 HWY_NOINLINE void chain_rests(const ChainRows& rows, int64_t whole, int operands, Vectors vectors) {
   HWY_ALIGN T rest[kLongestChain + 2][HWY_MAX_BYTES / sizeof(T)] = {};

@@ -13,7 +13,7 @@ inline constexpr int kLongestChain = 3;
 
 inline constexpr int kLinks = 7, kFirstLinks = 5;  // the first link has its operands in order
 
-// Operand 0 is the result. `step` is 0 for what is the same in all columns of a row, else the columns are neighbours.
+// Operand 0 is the result. `step` is 0 for a value that is the same in all columns of a row, else columns are adjacent.
 struct ChainRows {
   char* p[kLongestChain + 2];
   int64_t row[kLongestChain + 2];  // bytes

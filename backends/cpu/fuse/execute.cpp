@@ -1,4 +1,4 @@
-// Runs a program: finds its tensors, walks the space tile by tile on the host's threads, and stores what is reduced
+// Runs a program: finds its tensors, walks the space tile by tile on the host's threads, and stores the reductions
 // over all tiles.
 #include <optional>
 

@@ -20,8 +20,8 @@ constexpr uint32_t kNone = 0xffffffff;
 
 bool may_swap(Link link) { return link == Link::kAdd || link == Link::kMultiply; }
 
-// Which register each step's result is in. Steps hand theirs on where they read a value for the last time; what is
-// stored is kept to the end.
+// Which register each step's result is in. A step reuses the register of a value that it reads for the last time; a
+// stored value is kept to the end.
 struct Registers {
   std::vector<int> of_step;
   int used = 0;  // more than there are: it does not fit

@@ -1,8 +1,8 @@
 // Runs of arithmetic as machine code: sums, differences, products, quotients and square roots of float32 or float64,
 // with everything between loads and stores in registers. Each step is rounded as it is alone.
 //
-// For x86-64 processors with AVX, by Xbyak. Elsewhere, where Xbyak was not there at build time, where no memory may be
-// made executable, and where BACKPLANE_CPU_MACHINE_CODE is 0, there is none, and the chains of chains.hpp serve.
+// For x86-64 processors with AVX, by Xbyak. Elsewhere, without Xbyak at build time, without memory that may be
+// made executable, or if BACKPLANE_CPU_MACHINE_CODE is 0, the chains of chains.hpp are used.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ class MachineCode {
   static bool available();
   // Has the processor the registers for it?
   static bool fits(const Arithmetic& arithmetic);
-  // nullptr: there is no memory for code.
+  // nullptr without memory for code.
   static std::unique_ptr<MachineCode> make(const Arithmetic& arithmetic);
   virtual ~MachineCode() = default;
   // A result may lie where an operand does: all operands of a vector are read before a result of it is written.

@@ -19,11 +19,11 @@ NodePlan map_of(const GraphView& graph, uint32_t i, ElementwiseOp op) {
   const auto args = graph.args(i);
   const bp_graph_node& node = graph.node(i);
   if (node.n_results != 1 || args.size() != static_cast<size_t>(op.tensors + op.scalars))
-    return none("its arguments are not those of the cpu's kernel");
+    return none("its arguments differ from the arguments of the cpu's kernel");
   bool reads = false;
   for (size_t k = 0; k < args.size(); ++k) {
     const bool tensor = args[k].tag == BP_TAG_REF && k < static_cast<size_t>(op.tensors);
-    if (!tensor && !is_number(args[k])) return none("an argument is neither a tensor nor a number");
+    if (!tensor && !is_number(args[k])) return none("an argument is not a tensor and not a number");
     reads = reads || tensor;
   }
   if (!reads) return none("it reads no tensor");
@@ -70,11 +70,11 @@ size_t first_axes(const bp_value& axes, size_t ndim) {
   return axes.count;
 }
 
-// A reduction that is none of the last axes.
+// A reduction over the first axes.
 NodePlan columns_of(const GraphView& graph, uint32_t i, NodePlan plan) {
   const Dims dims = graph.dims(plan.operand);
   const size_t first = first_axes(graph.args(i)[1], dims.size());
-  if (first == 0) return none("it reduces over axes that are neither the first nor the last");
+  if (first == 0) return none("it reduces over axes that are not the first ones or the last ones");
   plan.kind = NodeKind::kColumns;
   plan.columns = ColumnReduction::find(graph.node(i).op);
   plan.reduced = dims.size() - first;
@@ -82,7 +82,7 @@ NodePlan columns_of(const GraphView& graph, uint32_t i, NodePlan plan) {
   if (plan.columns == nullptr || !plan.columns->takes(dtype, graph.value(graph.node(i).results[0]).dtype))
     return none("the cpu has no loop for the dtype over the first axes");
   const int64_t rows = row_length(dims.first(first)), columns = row_length(dims.last(plan.reduced));
-  // One column is a row that stands upright, which kernels reduce as rows.
+  // A single column is contiguous, so kernels reduce it as a row.
   if (rows == 0 || columns <= 1) return none("its sizes are 0, 1, or not known yet");
   if (columns > kLongestRow) return none("its rows are too long to stay in the cache");
   return plan;
@@ -134,7 +134,7 @@ NodePlan plan_of(const GraphView& graph, uint32_t i, bp_device device) {
     const bp_device& at = graph.value(value).device;
     return at.backend != device.backend || at.ordinal != device.ordinal;
   };
-  if (node.compute == BP_DTYPE_NONE) return none("the host keeps the call to itself");
+  if (node.compute == BP_DTYPE_NONE) return none("the host does not pass the call to compilers");
   bool foreign = node.n_results != 1 || elsewhere(node.results[0]);
   graph.for_each_read(i, [&](int64_t value) { foreign = foreign || elsewhere(value); });
   if (foreign) return none("it has several results, or values on another device");
@@ -146,7 +146,7 @@ NodePlan plan_of(const GraphView& graph, uint32_t i, bp_device device) {
   if (named(node.op, {"bp::cast", "bp::copy"})) plan.kind = NodeKind::kCast;
   if (named(node.op, {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"}))
     plan.kind = NodeKind::kSame;
-  if (plan.kind == NodeKind::kNone) return none("it is no elementwise op, and no reduction");
+  if (plan.kind == NodeKind::kNone) return none("it is not an elementwise op or a reduction");
   if (node.n_args < 1 || node.args[0].tag != BP_TAG_REF) return none("it reads no tensor");
   plan.operand = node.args[0].u.i;
   return plan;

@@ -15,7 +15,7 @@
 
 namespace backplane::cpu::fuse {
 
-// For what a value has elements of its own: one in all, one per row, or one per element of the space.
+// The elements of a value: one in all, one per row, or one per element of the space.
 enum class Extent : uint8_t { kUniform, kRow, kFull };
 
 struct Slot {
@@ -108,7 +108,7 @@ struct Program {
   }
 };
 
-// Throws where the region is none that `partition` claims.
+// Throws if `partition` does not claim such a region.
 std::unique_ptr<Program> lower(const bp_host* host, bp_device device, const GraphView& region);
 
 // See bp_extension_compiler::execute and ::may_share.

@@ -61,7 +61,7 @@ class Schedule {
         each.chain = find_chain(slot(each.slots[0]).dtype, each.links);
       }
   }
-  // `later` has one link, of which `side` is what `earlier` makes.
+  // `later` has one link, whose operand `side` is the result of `earlier`.
   static void join(const Instruction& earlier, Instruction& later, int side) {
     const Link link = later.links[0];
     const Link swapped = link == Link::kSubtract ? Link::kSubtractSwapped

@@ -113,7 +113,7 @@ void Tile::map(const Instruction& each, int64_t rows, int64_t columns) {
   }
 }
 
-// A chain takes neighbours, and what is the same in a row; anything else it finds in a buffer.
+// A chain takes adjacent elements, and values per row; all else it finds in a buffer.
 void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
   const bp_dtype dtype = slot(each, 0).dtype;
   const int64_t item = slot(each, 0).item();
@@ -141,7 +141,7 @@ void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
 
 namespace {
 
-// What is left at the end of rows goes through the code on copies. `rows` is as it was before the whole vectors ran.
+// The last elements of rows go through the code on copies. `rows` is unchanged since before the whole vectors ran.
 void run_rests(const MachineCode& code, CodeRows rows, int n_stepping, int n_pointers, int n_repeated, size_t rest) {
   alignas(kVectorBytes) char copies[kMostPointers][kVectorBytes] = {};
   const int64_t whole = rows.bytes;

@@ -18,7 +18,7 @@ struct Place {
 
 class Walk {
  public:
-  // strides: bytes, per tensor slot and dim of the space, those of a slot together; bases likewise. A tensor's columns
+  // strides: bytes, per tensor slot and dim of the space, grouped by slot; bases too. A tensor's columns
   // are evenly apart where there are reductions.
   Walk(const Program& program, const std::vector<int64_t>& sizes, const std::vector<char*>& bases,
        const std::vector<int64_t>& strides);
@@ -61,7 +61,7 @@ class Walk {
   }
 
  private:
-  // Innermost first, the columns' before the rows'; steps: bytes per tensor, those of a dim together.
+  // Innermost first, the columns' before the rows'; steps: bytes per tensor, grouped by dim.
   struct Merged {
     std::vector<int64_t> sizes, steps;
     size_t column_dims = 0;

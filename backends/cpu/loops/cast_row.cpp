@@ -1,4 +1,4 @@
-// See cast_row.hpp: 15 x 15 conversions as plain loops, compiled for each target, of which one table is chosen at the
+// See cast_row.hpp: 15 x 15 conversions as plain loops, compiled for each target. One table is chosen at the
 // first use.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "loops/cast_row.cpp"

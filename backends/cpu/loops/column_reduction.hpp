@@ -1,7 +1,7 @@
 // Reductions of the rows of a matrix to one row, by op: what the fuser runs on rows that lie in its buffers.
 //
 // Rows are reduced in leaves of kLeafRows, from the first on; leaves are merged as a binary tree, in which neighbours
-// meet first. Whoever keeps to that order gets, bit for bit, what the op's kernel gives, in however many parts.
+// meet first. A caller that keeps this order gets the bits of the op's kernel, for any number of parts.
 #pragma once
 
 #include <string_view>

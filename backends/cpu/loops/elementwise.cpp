@@ -19,7 +19,7 @@ constexpr int64_t kBlock = 512;  // elements of a half float converted at a time
 
 bool is_half(bp_dtype dtype) { return dtype == BP_FLOAT16 || dtype == BP_BFLOAT16; }
 
-// What one call needs, on its stack: the output, N tensors (or numbers in their place), then P Scalar arguments.
+// The state of one call, on its stack: the output, N tensors (or numbers in their place), then P Scalar arguments.
 template <int N, int P>
 struct Call {
   static constexpr int kOperands = N + P + 1;

@@ -12,7 +12,7 @@
 namespace backplane::cpu {
 
 // Computes n elements of out = f(operands...). pointers[0] and strides[0] (bytes) are the output's. Returns NULL, or
-// what is wrong with the data.
+// a message about wrong data.
 using InnerLoop = const char* (*)(char* const* pointers, const int64_t* strides, int64_t n);
 
 // Elements from which a second thread pays: a piece must last well over the few microseconds that handing it out takes.

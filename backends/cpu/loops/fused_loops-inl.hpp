@@ -103,7 +103,7 @@ void half_pairs_of(Half type, const uint16_t* const* x, const int64_t* advance, 
                     std::make_index_sequence<Numbers>());
 }
 
-// What is not contiguous, and the end, goes through small arrays, filled up with the last element.
+// Strided elements, and the end, go through small arrays, filled up with the last element.
 template <int Tensors>
 HWY_NOINLINE void half_blocks(HalfPairs pairs, Half type, char* const* p, const int64_t* s, int64_t n) {
   constexpr int64_t kItem = sizeof(uint16_t), kBlock = 256;

@@ -1,4 +1,4 @@
-// One-dimensional loops over functors, compiled once per Highway target (hence no ordinary include guard).
+// One-dimensional loops over functors, compiled once per Highway target (so without an ordinary include guard).
 //
 // A functor has `static HWY_INLINE R call(T...)`. Contiguous operands and numbers get loops that the compiler
 // vectorises; anything else walks by stride. `ivdep`: an output may be exactly an input, which carries no dependence.

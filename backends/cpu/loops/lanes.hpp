@@ -1,4 +1,4 @@
-// Walks several tensors of one shape along one axis: a lane is what lies along that axis at one position of the others.
+// Walks several tensors of one shape along one axis: a lane has the elements at one position of the other axes.
 //
 // Operands give a base and byte strides, 0 where they repeat. Pure.
 #pragma once

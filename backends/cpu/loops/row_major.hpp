@@ -1,4 +1,4 @@
-// A tensor's elements in row-major order, of which any range may be walked: so a tensor of any strides goes in pieces.
+// A tensor's elements in row-major order. Any range of them may be walked, so a tensor of any strides can be divided.
 // Pure.
 #pragma once
 

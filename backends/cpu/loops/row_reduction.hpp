@@ -19,7 +19,7 @@ struct ReducedRows {
   const bp_value* numbers;  // the op's arguments, of which those are read that are neither tensors nor lists
 };
 
-// Lives as long as the process. Results are, bit for bit, those of the op's kernel.
+// Lives as long as the process. Results have the same bits as the op's kernel.
 class RowReduction {
  public:
   using Run = void (*)(const void* context, const ReducedRows& rows);

@@ -1,6 +1,6 @@
 // Reductions of all elements of a tensor to one, by op: what the fuser runs on elements that pass through its buffers.
 //
-// Elements are reduced in leaves, and leaves are merged as the op's kernel does it for a tensor in one piece: whoever
+// Elements are reduced in leaves, and leaves are merged as the op's kernel does it for a tensor in one piece: code that
 // keeps to that order gets its bits.
 #pragma once
 

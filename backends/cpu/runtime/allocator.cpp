@@ -39,7 +39,7 @@ struct alignas(64) SizeClass {
   uint64_t cache_hits = 0;
 };
 
-// What is kept at most, beside what is in use; beyond it blocks go back to the system at once.
+// The limit of cached memory, without memory in use. Beyond it, freed blocks go back to the system at once.
 uint64_t most_kept() {
   const auto memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return std::min(memory / 8, uint64_t{4} << 30);

@@ -18,7 +18,7 @@ __attribute__((weak)) void gotoblas_dynamic_quit();
 namespace backplane::cpu {
 namespace {
 
-// The name by which OpenBLAS knows better kernels than those that it has `chosen`, or null.
+// OpenBLAS's name for better kernels than the `chosen` ones, or null.
 const char* better_kernels([[maybe_unused]] std::string_view chosen) {
 #ifdef __x86_64__
   // What 0.3.21 takes for processors that it does not know: kernels for SSE3, or on AMD's for AVX2.

@@ -1,4 +1,4 @@
-// Memory, copies and properties. There are no streams: the stream slots stay NULL, as BP_BACKEND_SYNCHRONOUS says.
+// Memory, copies and properties. It has no streams: the stream slots stay NULL, as BP_BACKEND_SYNCHRONOUS says.
 //
 // The table's context is the host's, for error messages. Any thread may call.
 #include "runtime/device.hpp"

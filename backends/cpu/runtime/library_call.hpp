@@ -1,7 +1,7 @@
 // Calls of libraries that take locks of their own, and forks.
 //
-// OpenBLAS and oneDNN take locks that nobody could give back in a child whose parent forked meanwhile: no fork begins
-// while a call of theirs runs, and none of theirs while a fork does. Any thread.
+// OpenBLAS and oneDNN take locks, which a child of a fork in the meantime could never release. So no fork begins
+// during such a call, and no such call begins during a fork. Any thread.
 #pragma once
 
 namespace backplane::cpu {

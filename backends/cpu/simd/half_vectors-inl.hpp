@@ -1,4 +1,4 @@
-// Vectors of what lies in memory in a narrower type: half floats become float32 on the way in and are rounded on the
+// Vectors of elements that are narrower in memory: half floats become float32 on the way in and are rounded on the
 // way out. Included once per Highway target.
 #if defined(BACKPLANE_CPU_HALF_VECTORS) == defined(HWY_TARGET_TOGGLE)
 #ifdef BACKPLANE_CPU_HALF_VECTORS
@@ -27,7 +27,7 @@ HWY_INLINE void narrow(D d, hn::Vec<D> x, T* out) {
   hn::StoreU(x, d, out);
 }
 #if (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2) || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-// No instruction converts float16 here, and Highway's own way neither rounds nor keeps NaN and infinity. Moved into
+// No instruction converts float16 here, and Highway's conversion does not round, and loses NaN and infinity. Moved into
 // place, exponent and fraction make a float32 that is 2^-112 of the value, for subnormals too.
 template <class D>
 HWY_INLINE hn::Vec<D> widen(D d, const plugin::float16* x) {
@@ -129,7 +129,7 @@ HWY_INLINE void narrow_pair(D d, V a, V b, plugin::bfloat16* out) {
   narrow(d, b, out + 1);
 }
 #else
-// The upper halves of a and b, rounded, by turns: a0 b0 a1 b1 ... A half is rounded up where what it cuts off, less 1
+// The upper halves of a and b, rounded, by turns: a0 b0 a1 b1 ... A half is rounded up if the part cut off, less 1
 // if the half is even, has its highest bit set.
 template <class D, class V = hn::Vec<D>, class D16 = hn::Repartition<uint16_t, D>>
 HWY_INLINE hn::Vec<D16> rounded_halves(D d, V a, V b) {
@@ -162,7 +162,7 @@ HWY_INLINE void narrow_exact_pair(D d, V a, V b, plugin::bfloat16* out) {
 }
 #endif
 
-// Two vectors of neighbours in their order: what is beside them in memory is of another type.
+// Two vectors of neighbours in their order: their neighbours in memory are of another type.
 template <class D, class V = hn::Vec<D>, class S>
 HWY_INLINE void narrow_two(D d, V a, V b, S* out) {
   narrow(d, a, out);

@@ -15,7 +15,7 @@ namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
 // body(0), ... body(N - 1) with constants: arrays of vectors that are indexed so live in registers from the first to
-// the last, where those of a loop pass through memory before and after it.
+// the last, while arrays of a loop pass through memory before and after it.
 template <int N, class Body>
 HWY_INLINE void unrolled(Body&& body) {
   if constexpr (N > 0) {

@@ -234,7 +234,7 @@ struct VectorTanh {
   }
 };
 
-// sinh(n ln 2 + r) = (2^n - 2^-n) / 2 cosh r + (2^n + 2^-n) / 2 sinh r, and cosh likewise: neither cancels.
+// sinh(n ln 2 + r) = (2^n - 2^-n) / 2 cosh r + (2^n + 2^-n) / 2 sinh r, and cosh in the same way, without cancellation.
 inline constexpr double kSinhSingle[] = {0.16666666681704215, 0.00833331084464786256, 0.00019891080463998842};
 inline constexpr double kSinhDouble[] = {0.166666666666666667,   0.00833333333333333401, 0.000198412698412632519,
                                          2.75573192473445095e-6, 2.5052070959803662e-8,  1.60866776667873615e-10};

@@ -26,7 +26,7 @@ HWY_INLINE V exp2_of_ordinary(D d, V e) {
   const V rounder = hn::Set(d, kRounder<float>), shifted = hn::Add(e, rounder);
   return exp2_of_parts(d, shifted, hn::Sub(e, hn::Sub(shifted, rounder)));
 }
-// erfc(a / sqrt 2) / 2 of float32, for a from 0 up; beyond kGeluLimit what it is there.
+// erfc(a / sqrt 2) / 2 of float32, for a from 0 up; beyond kGeluLimit its value at kGeluLimit.
 inline constexpr float kGeluLimit = 5.9f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V normal_tail(D d, V a) {

@@ -89,7 +89,7 @@ HWY_INLINE V element_of_32(D d, DI di, const float (&table)[32], hn::Vec<DI> ind
 #endif
 }
 
-// x^y of normal positive float32. x = 2^k z with z in [0.708, 1.416), in 32 intervals of which one is around 1. Of each
+// x^y of normal positive float32. x = 2^k z with z in [0.708, 1.416), in 32 intervals, one of them around 1. For each
 // there is a scale near kLog2E / z and log2(kLog2E / scale), as a short number and a rest. With f = scale z - kLog2E,
 // which is exact in two numbers, log2(x) = k + log2(kLog2E / scale) + f + f g(f), where g is a polynomial fitted at
 // Chebyshev nodes.

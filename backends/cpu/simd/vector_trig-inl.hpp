@@ -49,7 +49,7 @@ inline constexpr double kCosDouble[] = {0.0416666666666666667,   -0.001388888888
                                         -2.75573192213821156e-7, 2.08767557838940384e-9,  -1.14704597496756061e-11,
                                         4.74580488976067417e-14};
 struct VectorTan {
-  // x = n pi / 2 + r by three parts of pi / 2, of which the first is subtracted without rounding (with FMA).
+  // x = n pi / 2 + r by three parts of pi / 2. The first is subtracted without rounding (with FMA).
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D d, V x) {
     using T = hn::TFromD<D>;

@@ -74,7 +74,7 @@ enum : unsigned {
 
 }  // namespace driver
 
-// X(name, parameters): each returns a driver::Result. The suffixes are those of the driver's current versions.
+// X(name, parameters): each returns a driver::Result. The suffixes name the driver's current versions.
 #define BP_CUDA_DRIVER(X)                                                                                              \
   X(cuInit, (unsigned flags))                                                                                          \
   X(cuDriverGetVersion, (int* version))                                                                                \
@@ -137,12 +137,12 @@ struct Driver {
 #undef BP_CUDA_MEMBER
 };
 
-// Opened and started at the first call. nullptr: there is none, for the reason.
+// Opened and started at the first call. nullptr without a driver; `reason` states why.
 const Driver* find_driver(std::string* reason);
-// Throws backplane::Error where there is none.
+// Throws backplane::Error without a driver.
 const Driver& the_driver();
 
-// Throws backplane::Error for what is no success: DEVICE_LOST for errors that CUDA keeps for the life of the context.
+// Throws backplane::Error unless the call succeeded: DEVICE_LOST for errors that CUDA keeps as long as the context.
 void check(driver::Result result, const char* call);
 
 }  // namespace backplane::cuda

@@ -1,7 +1,7 @@
 // What NVRTC has made of the sources of regions: once per process, and kept in files by content.
 //
-// A file is $BACKPLANE_CUDA_CACHE/cuda-<hash> (backplane/plugin/cache_file.hpp says where without that variable, and
-// what stands in it). Any thread may call.
+// A file is $BACKPLANE_CUDA_CACHE/cuda-<hash> (backplane/plugin/cache_file.hpp describes the default folder, and
+// the contents). Any thread may call.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ struct RegionKernel {
 
 class KernelCache {
  public:
-  // Throws backplane::Error where there is no NVRTC, or what it says of the source.
+  // Throws backplane::Error without NVRTC, or with NVRTC's errors in the source.
   std::shared_ptr<const RegionKernel> find(const std::string& source);
 
  private:

@@ -36,7 +36,8 @@ bool is_linear(const Lying& operand, const std::vector<plugin::FusedAxis>& axes)
   return true;
 }
 
-// What is reached one by one gains nothing from a thread that takes several: then neighbours go to neighbours.
+// If elements are loaded one by one, a thread that takes several is not faster: adjacent threads then take adjacent
+// ones.
 uint32_t width_of(const std::vector<Lying>& operands, const std::vector<plugin::FusedAxis>& axes) {
   if (axes.empty()) return 1;
   int64_t largest = 1;

@@ -1,5 +1,5 @@
-// How the elements of a region's operands lie, as its kernel walks them: what the kernel depends on, and what it is
-// given.
+// The layout of a region's operands, as its kernel walks them: the facts that the kernel depends on, and its
+// arguments.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum Reach : char {
   kUnused = '-',    // an output that nobody wants
 };
 
-// Where an operand lies: operands are what a region loads, then what it stores.
+// The place of an operand. Operands are the region's loads, then its stores.
 struct Place {
   char* data = nullptr;                 // nullptr: an output that nobody wants
   std::vector<int64_t> shape, strides;  // strides in elements

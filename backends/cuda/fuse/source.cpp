@@ -1,4 +1,4 @@
-// A kernel's text: what is one in all first, then a loop over positions: loads, a call per node and element, stores.
+// A kernel's text: uniform values first, then a loop over positions: loads, a call per node and element, stores.
 // See source.hpp.
 #include "fuse/source.hpp"
 

@@ -5,7 +5,7 @@
 
 namespace backplane::cuda {
 
-// Lines cut into chunks of `chunk_size` elements, the last of which may be shorter. With more than one, the best of
+// Lines cut into chunks of `chunk_size` elements; the last may be shorter. With more than one, the best of
 // each go to `partial`, [line][chunk], 16 bytes for each.
 struct ArgExtreme {
   Lines lines;

@@ -24,11 +24,11 @@ struct Stack {
   std::vector<int64_t> batch_strides(std::span<const int64_t> batch) const;
   // As tensor cores take rows of half floats: whole pieces. Addresses of rows that are not there are made, too.
   bool is_ready() const;
-  // One of its shape in new memory, row behind row.
+  // A stack of its shape in new memory, row behind row.
   Stack made_ready(const Call& call) const;
 };
 
-// Refuses an operand that is none of `sizes` over batch dims which broadcast to `batch`. A mask's sizes may be 1.
+// Refuses an operand without these sizes, or whose batch dims do not broadcast to `batch`. A mask's sizes may be 1.
 void check_operand(const Call& call, const char* name, const Stack& operand, std::span<const int64_t> batch,
                    std::vector<int64_t> sizes, bool is_mask = false);
 // Refuses query, key and value that do not belong together.

@@ -79,7 +79,7 @@ class Call {
   // The operands of an elementwise call or a reduction: results, then arguments. Numbers are elements of
   // `number_dtype`, the first argument's of `first_dtype`.
   Strided operands(bp_dtype number_dtype, bp_dtype first_dtype = BP_DTYPE_NONE) const;
-  // Likewise, part by part: body(Loop).
+  // The same, part by part: body(Loop).
   void for_each_loop(bp_dtype number_dtype, const std::function<void(Loop&)>& body,
                      bp_dtype first_dtype = BP_DTYPE_NONE) const;
   template <class... Arguments>

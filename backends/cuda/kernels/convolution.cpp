@@ -1,5 +1,5 @@
 // conv2d and its adjoints in the images and in the kernels: by cuDNN where that is there (by_library says when), else
-// products of matrices of which one is not written out (device/convolution.cuh). Tensors are contiguous. What the
+// products of matrices, one of them never stored (device/convolution.cuh). Tensors are contiguous. What the
 // kernel cannot count, or the op refuses, is composed.
 #include <array>
 
@@ -40,7 +40,7 @@ std::optional<Geometry> geometry_of(std::span<const int64_t> x, std::span<const 
     for (const int64_t size : shape) counted.times(size);
     if (!counted.fits()) return std::nullopt;
   }
-  // Of a product, and of what is added to an index before it is found to be outside.
+  // Of a product, and of the offset that is added to an index before the bounds check.
   Counted taps, adjoint_taps;
   taps.times(g.channels).times(g.kernel[0]).times(g.kernel[1]);
   adjoint_taps.times(g.filters).times(g.kernel[0]).times(g.kernel[1]);
@@ -100,7 +100,7 @@ Convolution product_of(Pass pass, const Geometry& g) {
 
 std::array<int, 2> narrow(const Pair& sizes) { return {narrow(sizes[0]), narrow(sizes[1])}; }
 
-// Which of the two computes: cuDNN, wherever it is installed and has an algorithm that gives the same bits each time
+// Which of the two computes: cuDNN, if it is installed and has an algorithm that gives the same bits each time
 // without rounding float32 to TF32. In a capture it is always our kernel, since NVIDIA does not say that a first call
 // of the library may be captured; and an empty sum is, which the library refuses.
 bool by_library(const Call& call, Pass pass, const Geometry& g, const bp_tensor& first, const bp_tensor& second) {
@@ -144,7 +144,7 @@ void convolution(const Call& call) {
   if (count_of(out) == 0) return;
   const std::optional<Geometry> g =
       geometry_of_call<kPass>(&call.value(0), {out.dl.shape, static_cast<size_t>(out.dl.ndim)});
-  BP_CHECK(g, SHAPE, call.op_name(), ": found sizes that are not those of one convolution");
+  BP_CHECK(g, SHAPE, call.op_name(), ": found sizes that do not belong to one convolution");
   const bp_tensor &first = call.input(0), &second = call.input(1);
   if (by_library(call, kPass, *g, first, second)) return;
   Convolution product = product_of(kPass, *g);

@@ -22,7 +22,7 @@ struct ShownAxis {
   int32_t place_step, origin, tap_step;
 };
 
-// Per group, rows x inner times inner x columns, of which either the inner dimension are taps and the columns places,
+// Per group, rows x inner times inner x columns. Either the inner dimension are taps and the columns places,
 // or the other way around.
 struct Convolution {
   uint32_t rows, inner, columns;

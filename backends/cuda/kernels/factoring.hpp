@@ -21,7 +21,7 @@ struct Stack {
   int64_t size() const { return rows * columns; }
 };
 
-// The matrices of one tensor: contiguous copies of them, the library's routines over them, and what is wrong with each.
+// The matrices of one tensor: contiguous copies of them, the library's routines over them, and the fault of each.
 // Holds the library's handle once `solver` was asked for.
 class Factoring {
  public:
@@ -36,7 +36,7 @@ class Factoring {
   int32_t* infos() const;   // for each matrix; 0 at first
   int64_t* pivots() const;  // of square matrices
 
-  // x as it lies; each matrix by columns, of which `between` begin one behind the other, by default all.
+  // x as it lies; each matrix by columns. `between`: how many of them are adjacent, by default all.
   char* by_rows() const;
   char* by_columns(int64_t between = 0) const;
   // The result by rows from matrices by columns, of `leading` elements from column to column.
@@ -60,7 +60,7 @@ class Factoring {
   std::optional<Factorizing> solver_;
 };
 
-// Declines what the host's kernel computes in its place: all where there is no library, and stacks of many small
+// Declines calls that the host's kernel computes instead: all without the library, and stacks of many small
 // matrices.
 bp_status BP_CALL takes_matrices(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,
                                  int32_t n_outs);

@@ -1,4 +1,4 @@
-// Fourier transforms by cuFFT. A plan takes contiguous tensors whose last axes are transformed: what lies otherwise is
+// Fourier transforms by cuFFT. A plan takes contiguous tensors whose last axes are transformed. Other operands are
 // copied into that order, and back with the factor of `norm`. Without the library, and for more axes than a plan has,
 // the rows decline and the host transforms.
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Side {
         strides(contiguous(sizes, width)),
         item(width) {}
 
-  // As a plan takes it; `alignment`: that of a complex number.
+  // Is it in a plan's layout? `alignment`: of a complex number.
   bool is_ready(int64_t alignment) const {
     const Sizes wanted = contiguous(shape, item);
     for (size_t d = 0; d < shape.size(); ++d)
@@ -146,8 +146,8 @@ void real_to_complex(const Call& call) {
   transform.whole(transform.type(cufft::kReal32ToComplex, cufft::kReal64ToComplex), true);
 }
 
-// Sets the imaginary parts at `position` of the last axis to zero: of a spectrum of reals they are, and cuFFT does not
-// say what it makes of others.
+// Sets the imaginary parts at `position` of the last axis to zero: they are zero for reals, and cuFFT does not
+// define its result for others.
 void make_real(const Call& call, const Side& x, int64_t position) {
   const bp_dtype real = x.item == 16 ? BP_FLOAT64 : BP_FLOAT32;
   char* at = x.data + position * x.strides.back() + x.item / 2;
@@ -159,7 +159,7 @@ void make_real(const Call& call, const Side& x, int64_t position) {
   });
 }
 
-// The other axes first, then the one of which half is there: a plan over all would take its operand for the spectrum of
+// The other axes first, then the halved one: a plan over all would take its operand for the spectrum of
 // reals along each. The operand is copied, for the plan writes over it.
 void complex_to_real(const Call& call) {
   if (count_of(call.output()) == 0) return;
@@ -201,7 +201,7 @@ bp_status BP_CALL takes(const bp_frame* frame, const bp_value* args, int32_t, bp
     }
     if constexpr (kToReal)
       BP_CHECK(args[2].u.i > 0 && x.dl.shape[axes.back()] == args[2].u.i / 2 + 1, NOT_IMPLEMENTED,
-               "x has not n // 2 + 1 elements along the last axis");
+               "x does not have n // 2 + 1 elements along the last axis");
     const std::string_view word(args[kNorm].u.s, args[kNorm].count);
     BP_CHECK(word == "backward" || word == "ortho" || word == "forward", NOT_IMPLEMENTED, "norm is another word");
     std::string reason;

@@ -1,5 +1,5 @@
-// index and index_put: advanced indexing by integer tensors, one per leading axis, along the host's loop over what they
-// select. An index out of range is an error of the data.
+// index and index_put: advanced indexing by integer tensors, one per leading axis, in the host's loop over selected
+// elements. An index out of range is an error of the data.
 #include "backplane/plugin/indexing.hpp"
 
 #include <bit>
@@ -42,7 +42,7 @@ char* kept_apart(const Call& call, const bp_tensor& tensor) {
   return made;
 }
 
-// What is kept of each position may be moved in wider elements, where every position begins at one.
+// The kept axes of a position may be copied in wider elements, if every position is aligned to them.
 int64_t widen_kept(plugin::IndexPlan& plan, char* indexed, char* selected, int64_t item) {
   int64_t widest = kWidest;
   const auto begins_at_one = [&](int64_t step) {

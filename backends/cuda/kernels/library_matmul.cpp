@@ -8,11 +8,11 @@
 namespace backplane::cuda {
 namespace {
 
-// Batches that are no single stride become a call for each position of the others; more of these than this keep the
+// Batches without a single stride become a call for each position of the others; more of these than this keep the
 // host busier than the device.
 constexpr int64_t kMostCalls = 64;
 
-// What is added is read from, at this multiple, where the library adds a column: more than it is known to ask for.
+// If the library adds a column, the addend is aligned to this multiple: more than the library is known to need.
 constexpr uint32_t kColumnAlignment = 16;
 
 int64_t BatchDimension::*const kStrides[] = {&BatchDimension::x, &BatchDimension::y, &BatchDimension::out,
@@ -110,7 +110,7 @@ std::vector<Addresses> each_call(const Addresses& first, std::span<const BatchDi
   return made;
 }
 
-// Is what is added a column of the library's, for all matrices?
+// Is the addend a column that the library can add to all matrices?
 bool is_column(const BatchedProduct& product, bool swapped, const char* added) {
   const bool shared = std::all_of(product.batch.begin(), product.batch.end(),
                                   [](const BatchDimension& dimension) { return dimension.added == 0; });
@@ -131,7 +131,7 @@ struct PlannedCall {
   std::shared_ptr<const ProductPlan> plan;
 };
 
-// Empty: there is no algorithm for one of the calls.
+// Empty if the library has no algorithm for a call.
 std::vector<PlannedCall> plan_calls(Products& library, ProductShape shape, const std::vector<Addresses>& calls) {
   std::vector<PlannedCall> planned;
   for (const Addresses& at : calls) {

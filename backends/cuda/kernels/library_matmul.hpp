@@ -14,7 +14,7 @@ struct MatrixStrides {
 struct BatchDimension {
   int64_t size, x, y, out, added;
 };
-// out (rows x columns) = x (rows x depth) y (depth x columns), plus what is added, for each position of `batch`,
+// out (rows x columns) = x (rows x depth) y (depth x columns), plus the addend, for each position of `batch`,
 // outermost dimension first.
 struct BatchedProduct {
   int64_t rows, depth, columns;
@@ -22,9 +22,9 @@ struct BatchedProduct {
   std::vector<BatchDimension> batch;
 };
 
-// Records the product of the call's first two inputs. False: nothing is recorded, for the library is missing, or takes
-// no such dtype, strides or sizes. `added`: nullptr, or the first element of what is added, which `copy` writes to the
-// result where the library takes it from nowhere else.
+// Records the product of the call's first two inputs. False: nothing is recorded: the library is missing or does not
+// take the dtype, strides or sizes. `added`: nullptr, or the first element of the addend. `copy` writes it to the
+// result if the library can read it only there.
 bool library_matmul(const Call& call, BatchedProduct product, const char* added, const std::function<void()>& copy);
 
 }  // namespace backplane::cuda

@@ -1,5 +1,5 @@
-// Matrix products over the last two axes, the others broadcast, and what is added to them; operands in any layout. By
-// cuBLASLt where that is there and takes them, else by the kernel of device/matmul.cuh.
+// Matrix products over the last two axes, the others broadcast, and the addend; operands in any layout. By
+// cuBLASLt if it is installed and takes them, else by the kernel of device/matmul.cuh.
 #include "kernels/families.hpp"
 #include "kernels/library_matmul.hpp"
 #include "kernels/product.hpp"
@@ -38,11 +38,11 @@ std::vector<int64_t> broadcast_strides(const Call& call, const bp_tensor& of, co
     if (own != 1) strides[static_cast<size_t>(lacking + d)] = of.dl.strides[d];
     fits = own == 1 || own == to.dl.shape[lacking + d];
   }
-  BP_CHECK(fits, SHAPE, call.op_name(), ": found a z that does not broadcast to the product, expected one that does");
+  BP_CHECK(fits, SHAPE, call.op_name(), ": argument z: found a tensor that does not broadcast to the product");
   return strides;
 }
 
-// `z`: what is added, or nullptr.
+// `z`: the addend, or nullptr.
 void multiply(const Call& call, const bp_tensor* z) {
   const bp_tensor &left = call.input(0), &right = call.input(1), &out = call.output();
   const std::vector<int64_t> added =

@@ -56,7 +56,7 @@ int64_t real_item(const Factoring& x) {
 
 enum class Vectors { kNone, kReduced, kFull };
 
-// svd_reduced(Tensor x) -> (U, S, Vh), svd_full likewise, and svdvals(Tensor x) -> S
+// svd_reduced(Tensor x) -> (U, S, Vh), svd_full(Tensor x) -> (U, S, Vh), and svdvals(Tensor x) -> S
 //
 // The library takes matrices of as many rows as columns or more. A wide one by rows is a tall one by columns, its
 // transpose V* S U^T, whose results by columns are Vh and U by rows.

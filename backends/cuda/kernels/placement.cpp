@@ -10,8 +10,8 @@ Strided copy_operands(char* to, std::vector<int64_t> to_strides, char* from, std
 
 namespace {
 
-// The dimension other than the innermost along which the operand lies side by side, where the result does along the
-// innermost; 0: there is none, or it is short.
+// The dimension other than the innermost along which the operand is contiguous, if the result is contiguous along the
+// innermost; 0 if it does not exist, or is short.
 int32_t turned(const Loop& loop, int64_t width) {
   constexpr uint32_t kShort = 8;
   if (!loop.data[1] || loop.rank < 2 || loop.strides[0][0] != width || loop.strides[1][0] == width) return 0;

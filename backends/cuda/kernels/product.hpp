@@ -6,7 +6,7 @@
 
 namespace backplane::cuda {
 
-// What is added to a product, in strides of elements; those of the batch are its results' `x`.
+// The addend of a product, with strides in elements; the batch strides are its results' `x`.
 struct Addend {
   const char* data;
   int64_t row, column;

@@ -5,7 +5,7 @@
 
 namespace backplane::cuda {
 
-// Lines of keys, unsigned words of `width` bytes (1, 2, 4 or 8), of which the lower `bits` count; all their memory is
+// Lines of keys, unsigned words of `width` bytes (1, 2, 4 or 8); only the lower `bits` count. All their memory is
 // the call's.
 class RadixSort {
  public:
@@ -21,7 +21,7 @@ class RadixSort {
     const uint32_t* positions;
   };
   Sorted sort() const;
-  // The same, of which the positions alone go where `result` says.
+  // The same, but only the positions are written, to `result`.
   void sort_into(const Sorting& result) const;
 
  private:

@@ -7,12 +7,12 @@
 
 namespace backplane::cuda {
 
-// What is left of a padded axis behind its first window.
+// The part of a padded axis behind its first window.
 inline int64_t room_of(int64_t size, int64_t kernel, int64_t padding, int64_t dilation) {
   return size + 2 * padding - dilation * (kernel - 1) - 1;
 }
 
-// How many windows there are along an axis; nothing where a kernel cannot say, or there is none.
+// The number of windows along an axis; empty if it does not fit a kernel, or no window fits.
 inline std::optional<int64_t> windows_along(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
                                             int64_t dilation) {
   if (std::min({size, kernel, stride, dilation}) < 1 || padding < 0) return std::nullopt;

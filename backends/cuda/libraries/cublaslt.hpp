@@ -95,7 +95,7 @@ struct Functions {
 };
 }  // namespace cublaslt
 
-// Opened at the first call. nullptr: there is none, for the reason. Any thread.
+// Opened at the first call. nullptr without the library; `reason` states why. Any thread.
 const cublaslt::Functions* find_cublaslt(std::string* reason = nullptr);
 
 }  // namespace backplane::cuda

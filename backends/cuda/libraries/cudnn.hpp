@@ -93,7 +93,7 @@ struct Functions {
 };
 }  // namespace cudnn
 
-// Opened at the first call. nullptr: there is none, for the reason. Any thread.
+// Opened at the first call. nullptr without the library; `reason` states why. Any thread.
 const cudnn::Functions* find_cudnn(std::string* reason = nullptr);
 
 }  // namespace backplane::cuda

@@ -55,7 +55,7 @@ struct Functions {
 };
 }  // namespace cufft
 
-// Opened at the first call. nullptr: there is none, for the reason. Any thread.
+// Opened at the first call. nullptr without the library; `reason` states why. Any thread.
 const cufft::Functions* find_cufft(std::string* reason = nullptr);
 
 }  // namespace backplane::cuda

@@ -94,7 +94,7 @@ struct Functions {
 };
 }  // namespace cusolver
 
-// Opened at the first call. nullptr: there is none, for the reason. Any thread.
+// Opened at the first call. nullptr without the library; `reason` states why. Any thread.
 const cusolver::Functions* find_cusolver(std::string* reason = nullptr);
 
 }  // namespace backplane::cuda

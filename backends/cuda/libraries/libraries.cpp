@@ -1,4 +1,4 @@
-// A device's libraries, and what is said of them; see libraries.hpp.
+// A device's libraries, and their properties; see libraries.hpp.
 #include "libraries/libraries.hpp"
 
 #include <string>

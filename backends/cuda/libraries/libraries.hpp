@@ -1,4 +1,4 @@
-// What one device has of NVIDIA's libraries: each made when it is first used.
+// A device's handles of NVIDIA's libraries. Each is created at its first use.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class Libraries {
   std::unique_ptr<Convolutions> convolutions_;
 };
 
-// Of the extension "features": a property for each library, which says its version or what is done without it; nullptr
+// Of the extension "features", a property for each library: its version, or the replacement for it; nullptr
 // past the last.
 const char* library_property(uint32_t index, bp_value& value);
 

@@ -1,4 +1,4 @@
-// dlopen, and what is said of a library that is not there; see library.hpp.
+// dlopen, and the message about a missing library; see library.hpp.
 #include "libraries/library.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// Opening one of NVIDIA's libraries at run time. What is missing is no error: the backend goes another way, and says
-// which at `backplane doctor`.
+// Opens a library of NVIDIA at run time. A missing library is not an error: the backend uses a replacement, and reports
+// it in `backplane doctor`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // NVRTC, which compiles CUDA C++ while a program runs, as this backend uses it: declarations of our own, and a table
-// that is filled when a compiler is first asked for. It needs neither GPU nor driver. `./dev check cuda` holds every
+// that is filled when a compiler is first asked for. It does not need a GPU or a driver. `./dev check cuda` holds every
 // line here against NVIDIA's header.
 #pragma once
 
@@ -44,7 +44,7 @@ struct Functions {
 };
 }  // namespace nvrtc
 
-// Opened at the first call. nullptr: there is none, for the reason. Any thread.
+// Opened at the first call. nullptr without the library; `reason` states why. Any thread.
 const nvrtc::Functions* find_nvrtc(std::string* reason = nullptr);
 
 struct SourceHeader {

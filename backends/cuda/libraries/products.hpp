@@ -12,7 +12,7 @@
 
 namespace backplane::cuda {
 
-// An operand in columns, `leading` elements apart; transposed: what is stored is its transpose. Matrices of a batch are
+// An operand in columns, `leading` elements apart; transposed: memory holds its transpose. Matrices of a batch are
 // `stride` elements apart.
 struct StoredMatrix {
   bool transposed = false;
@@ -21,12 +21,12 @@ struct StoredMatrix {
   auto operator<=>(const StoredMatrix&) const = default;
 };
 
-// What is added to a product: a column to each of its columns, the same for all of a batch; or a matrix that lies as d
+// The addend of a product: a column for each of its columns, the same for all of a batch; or a matrix that lies as d
 // does, and may be d.
 enum class Added : uint8_t { kNothing, kColumn, kMatrix };
 
-// d (rows x columns) = a (rows x depth) b (depth x columns) and what is added, `batch` times. `aligned`: bytes of which
-// the addresses of a, b, d and of what is added are multiples, up to 256.
+// d (rows x columns) = a (rows x depth) b (depth x columns) plus the addend, `batch` times. `aligned`: bytes, up
+// to 256, that divides the addresses of a, b, d and the addend.
 struct ProductShape {
   bp_dtype dtype = 0;
   int64_t rows = 0, columns = 0, depth = 0, batch = 1;

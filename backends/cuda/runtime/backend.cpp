@@ -38,7 +38,7 @@ void Device::open() {
   clock_ = std::make_unique<Clock>(driver_, aborted_);
 }
 
-// The context may be another library's too, so what was made in it is taken out. Callbacks end while the streams that
+// Other libraries may use the context too, so all objects made in it are removed. Callbacks end while the streams that
 // they are on still live.
 void Device::close() {
   driver::Context popped = nullptr;

@@ -1,4 +1,4 @@
-// The backend's devices: each with its primary context, what was made in it, and what its memory is used for.
+// The backend's devices: each with its primary context, the objects made in it, and the use of its memory.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace backplane::cuda {
 
-// What the host was given and gives back, so that a reset ends what it never will. Any thread may call.
+// Objects that the host owns and gives back. A reset ends those that it never gives back. Any thread may call.
 template <class T>
 class Lent {
  public:
@@ -69,7 +69,7 @@ class KindBlocks {
   KindBlock take(void* seen) {
     std::lock_guard lock(mutex_);
     auto found = blocks_.extract(seen);
-    BP_CHECK(!found.empty(), VALUE, "cuda: ", seen, " is no block of a kind of memory");
+    BP_CHECK(!found.empty(), VALUE, "cuda: ", seen, " is not a block of a kind of memory");
     return std::move(found.mapped());
   }
   std::map<void*, KindBlock> take_all() {

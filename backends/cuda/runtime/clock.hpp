@@ -1,4 +1,4 @@
-// When a device came to a position of one of its streams: events with the time, read against one of the clock's own.
+// When a device came to a position of one of its streams: events with the time, relative to an event of the clock.
 //
 // CUDA gives the milliseconds between two events as a float, exact to 60 ns over a second. So the origin follows the
 // stamps that are read. The device's context must be the calling thread's current one; any thread may call.

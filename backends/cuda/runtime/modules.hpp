@@ -10,7 +10,7 @@
 
 namespace backplane::cuda {
 
-// The text of a module by name ("typed_float32"); nullptr: there is none.
+// The text of a module by name ("typed_float32"); nullptr for an unknown name.
 const char* module_text(const char* name);
 
 // Of one device, whose context is current in every call. Any thread may call.

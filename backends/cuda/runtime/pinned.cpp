@@ -37,7 +37,7 @@ void* PinnedMemory::allocate(uint64_t size) {
 
 void PinnedMemory::release(void* data) {
   std::lock_guard lock(mutex_);
-  BP_CHECK(blocks_.erase(static_cast<const char*>(data)), VALUE, "cuda: ", data, " is no pinned memory");
+  BP_CHECK(blocks_.erase(static_cast<const char*>(data)), VALUE, "cuda: ", data, " is not pinned memory");
   (void)the_driver().cuMemHostUnregister(data);  // of a lost device it fails, and nothing is locked any more
   std::free(data);
 }

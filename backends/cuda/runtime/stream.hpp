@@ -50,7 +50,7 @@ class Stream {
   void synchronize();     // waits for what is recorded
   bool is_idle();         // has all of it ended? Any thread may ask
 
-  // Where the kernel of a call writes what is wrong with its data: an address of the device, valid until the ticket
+  // Where the kernel of a call reports wrong data: an address of the device, valid until the ticket
   // completes, or as long as the recording.
   DataError* expect_error(uint64_t ticket, Checked call);
   // The same of a replay, whose records the block holds in the order of the calls.
@@ -59,7 +59,7 @@ class Stream {
   // Memory of the host that work up to the ticket may read.
   void* host_scratch(uint64_t ticket, size_t bytes);
 
-  // From begin to end what is put on the stream is kept and does not run.
+  // From begin to end, work that is put on the stream is recorded and does not run.
   void begin_capture();
   std::unique_ptr<Recording> end_capture();
   void give_capture_up();

@@ -1,4 +1,4 @@
-// What a lane computes in each pass over its elements of a row, and what it keeps from one for the next: where a lane
+// The values that a lane computes in each pass over its part of a row, and those that it keeps for the next. If a lane
 // has few elements, values that a later pass needs stay in registers; else that pass computes them again.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What lies in order along the joined axes needs no rows.
+// An operand that is contiguous along the joined axes needs no rows.
 #include "fuse/layout.hpp"
 
 #include <bit>
@@ -20,7 +20,7 @@ bool is_one(const Axes& axes, size_t operand) {
   return std::all_of(axes.begin(), axes.end(), [&](const auto& axis) { return axis.strides[operand] == 0; });
 }
 
-// The count, and the rows of what is strided, of a layout whose reaches are known.
+// Sets the count, and the rows of strided operands, of a layout whose reaches are known.
 void complete(Layout& layout, const Axes& axes, const char* name) {
   for (const plugin::FusedAxis& axis : axes) {
     layout.count *= axis.size;
@@ -37,7 +37,7 @@ void complete(Layout& layout, const Axes& axes, const char* name) {
   }
 }
 
-// Of some axes of a space with rows. `packed`: elements between two positions of what is packed; 0: nothing is.
+// Of some axes of a space with rows. `packed`: elements between two positions of a packed operand; 0 without one.
 Layout part_of(const Axes& axes, const std::vector<bool>& wanted, int64_t packed, const char* name) {
   Layout layout;
   for (size_t k = 0; k < wanted.size(); ++k)
@@ -52,7 +52,7 @@ Layout part_of(const Axes& axes, const std::vector<bool>& wanted, int64_t packed
 
 // Few long rows have a workgroup each, so that more than one subgroup works on them.
 constexpr int64_t kFewRows = 64, kLongRow = 1024;
-// The most elements for each of which a lane's passes are written, so that their values stay in registers, and the most
+// The most elements whose passes are unrolled for a lane, so that their values stay in registers, and the most
 // that all of them may hold of loads, calls and stores: what the driver compiles grows with that.
 constexpr int64_t kMostElementsWritten = 32, kMostCode = 512;
 

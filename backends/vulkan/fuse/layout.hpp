@@ -17,7 +17,7 @@ enum Reach : char {
   kUnused = '-',   // an output that nobody wants
 };
 
-// Operands are what a region loads, then what it stores.
+// Operands are the region's loads, then its stores.
 struct Layout {
   int64_t count = 1;    // elements of the space
   uint32_t rank = 0;    // of the rows; 0: no operand is strided

@@ -1,4 +1,4 @@
-// Instructions are written in words, as the SPIR-V specification lays them out. Functions take their parameters by
+// Instructions are 32-bit words, in the layout of the SPIR-V specification. Functions take their parameters by
 // pointers, as glslang makes them: a call stores its arguments in variables of its own.
 #include "fuse/region_writer.hpp"
 

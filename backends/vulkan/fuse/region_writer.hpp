@@ -1,6 +1,6 @@
-// A region's module in the making: the library's functions that it calls, and two that are written anew: `prepare`,
-// once per invocation, and `region`, per element or row. What is one in all is written here, the rest by who derives
-// from it.
+// A region's module in the making: the library's functions that it calls, and two generated ones: `prepare`,
+// once per invocation, and `region`, per element or row. Uniform values are written here, the rest by derived classes
+// of it.
 #pragma once
 
 #include <map>
@@ -51,7 +51,7 @@ class RegionWriter {
   Value reached(Body& body, const Layout& layout, size_t k, Value base, Value position, bp_dtype dtype, size_t first);
   Value load(Body& body, bp_dtype dtype, Value address);
 
-  // `prepare`: loads of what is one in all, numbers, what is made of these, and stores.
+  // `prepare`: loads of uniform values, numbers, results of these, and stores.
   void write_once(const std::vector<size_t>& loads, const std::vector<size_t>& stores);
   Value once(uint32_t variable);   // in `region`: one of these
   std::vector<uint32_t> module();  // with the bodies that have been written

@@ -1,4 +1,4 @@
-// A SPIR-V module taken apart: what stands before its functions, and each function with its name, its type and what it
+// A SPIR-V module taken apart: the part before its functions, and each function with its name, its type and the ones it
 // calls. Constant once made.
 #pragma once
 

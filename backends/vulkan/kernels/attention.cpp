@@ -1,5 +1,5 @@
 // attention_with_lse and its gradient in memory linear in the lengths, of operands with any strides: one shader, which
-// runs once for each result of the gradient (shaders/attention.glsl). What is not of the shapes of one attention is
+// runs once for each result of the gradient (shaders/attention.glsl). Operands of other shapes are
 // composed, and so refused where the decomposition refuses it.
 #include <algorithm>
 #include <bit>
@@ -86,7 +86,7 @@ Attention attention_of(const Call& call, size_t mask, Sizes batch) {
   return made;
 }
 
-// What one dispatch makes of which operands, in the shader's words. Of the forward pass lse is a result.
+// The operands and the result of one dispatch, with the shader's names. In the forward pass lse is a result.
 struct Pass {
   Function function;
   Stack result, row, other, summed, second_row, second_other, lse, delta;

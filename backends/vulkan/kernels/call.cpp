@@ -82,7 +82,7 @@ void Rows::add(const Sizes& shape, std::initializer_list<const Sizes*> strides) 
     for (const Sizes* operand : strides) values_.push_back(narrow((*operand)[d], "vulkan"));
     ++rank_;
   }
-  // The outermost needs no division: what is left of a position is its index.
+  // The outermost needs no division: the remaining quotient is its index.
   for (uint32_t d = 0; d + 1 < rank_; ++d) set_divisor(values_.data() + first_ + d * width);
 }
 

@@ -42,7 +42,7 @@ class Rows {
   void add(const Sizes& shape, std::initializer_list<const Sizes*> strides);
   uint32_t rank() const { return rank_; }  // of what was added last
   std::span<const int32_t> values() const { return values_; }
-  // What was added last as words of a push, whose outermost row is its strides alone (at least one row stands there);
+  // The rows added last as words of a push, whose outermost row is only its strides (at least one row is there);
   // false: the words do not hold it.
   bool into(std::span<uint32_t> words) const;
 
@@ -133,7 +133,7 @@ struct Tiles {
 };
 Tiles tiles_for(int64_t rows, int64_t columns, int64_t largest);
 
-// Likewise shaders/blocks.glsl, on software drivers: blocks of a subgroup of `lanes` invocations, with at
+// The same for shaders/blocks.glsl, on software drivers: blocks of a subgroup of `lanes` invocations, with at
 // most 4 rows and `most_across` columns for each of these.
 Tiles blocks_for(int64_t rows, int64_t columns, int64_t lanes, int64_t most_across);
 // The workgroups that `parts` tiles or blocks have.
@@ -141,7 +141,7 @@ int64_t groups_of(const Device& device, int64_t parts);
 
 // In how many slices an inner dimension is cut, so that a product of few parts keeps the device busy.
 int64_t slices_for(int64_t parts, int64_t inner);
-// The dtype in which slices of a result are kept: that of its class's arithmetic.
+// The dtype of the slices of a result: the dtype of its class's arithmetic.
 bp_dtype partial_dtype(bp_dtype dtype);
 
 // A row of the dispatch table.

@@ -1,7 +1,7 @@
-// index and index_put: advanced indexing by integer tensors, one per leading axis, along the host's loop over what they
-// select.
+// index and index_put: advanced indexing by integer tensors, one per leading axis, in the host's loop over selected
+// elements.
 //
-// The joint positions become element offsets first; what is written at one offset is met in order. An index out of
+// The joint positions become element offsets first; writes to one offset happen in order. An index out of
 // range is a data error of the recorded work.
 #include "backplane/plugin/indexing.hpp"
 
@@ -57,7 +57,7 @@ void record_checks(const Call& call, bp_dtype dtype) {
     record_positions(call, check, dtype);
 }
 
-// Rows of the joint positions (of what is selected), then of the kept elements (of that and of the indexed tensor).
+// Rows of the joint positions (of the selection), then of the kept elements (of the selection and the indexed tensor).
 Push push_over(const Call& call, const IndexPlan& plan, bp_dtype dtype) {
   const Sizes place = in_elements(plan.joint.selected, dtype), kept = in_elements(plan.kept.selected, dtype),
               indexed = in_elements(plan.kept.indexed, dtype);

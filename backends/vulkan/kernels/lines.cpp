@@ -1,4 +1,4 @@
-// What goes along one axis: argmax, argmin, cumsum, argsort.
+// Kernels along one axis: argmax, argmin, cumsum, argsort.
 #include "kernels/kernels.hpp"
 
 namespace backplane::vulkan {

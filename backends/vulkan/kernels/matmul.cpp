@@ -32,7 +32,7 @@ struct Matrices {
   }
 };
 
-// Side of a tile, in 16s, of which two lie in the 16 KiB of shared memory that every device has.
+// Side of a tile, in 16s. Two tiles fit the 16 KiB of shared memory that every device has.
 constexpr int64_t largest_of(Class c) { return c == Class::kComplex64 || c == Class::kComplex128 ? 2 : 4; }
 
 struct Product {

@@ -162,7 +162,7 @@ bool is_per_channel(const bp_value& value, const bp_tensor& x) {
                                         value.u.t->dl.shape[0] == x.dl.shape[1] && value.u.t->dtype == x.dtype);
 }
 
-// kX: the argument x; before it a cotangent, behind it what is of one element per channel.
+// kX: the argument x; before it a cotangent, behind it the operands with one element per channel.
 template <int32_t kX, int32_t kEnd>
 bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t, bp_value*, int32_t) {
   bool fits = args[kX].tag == BP_TAG_TENSOR && args[kX].u.t->dl.ndim >= 2 && args[kX].u.t->nbytes > 0;
@@ -175,7 +175,7 @@ bp_status BP_CALL supports(const bp_frame* frame, const bp_value* args, int32_t,
   if (fits) return BP_OK;
   frame->host->set_error(
       BP_ERROR_NOT_IMPLEMENTED,
-      "takes x (n, c, *) that is not empty, and what is per channel as one element each, of one dtype");
+      "takes x (n, c, *) that is not empty, and operands with one element per channel, of one dtype");
   return BP_ERROR_NOT_IMPLEMENTED;
 }
 

@@ -1,4 +1,4 @@
-// sum, prod, max, min, any, all over the core's loop: the result has stride 0 along what is reduced.
+// sum, prod, max, min, any, all over the core's loop: the result has stride 0 along the reduced axes.
 //
 // Many results: one invocation each. Few: one workgroup each. Where even those are too few for the device, each result
 // is made in slices, which a second pass joins.

@@ -1,5 +1,5 @@
 // A stream's memory that the host writes and the device reads, or the other way round: parameters of kernels, and bytes
-// on their way. A ring: what a batch has used is used again once the batch has ended.
+// in transit. A ring: the space of a batch is reused once the batch has ended.
 #pragma once
 
 #include <utility>

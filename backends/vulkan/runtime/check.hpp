@@ -1,6 +1,6 @@
 // Results of Vulkan calls as errors of the contract.
 //
-// A lost device is fatal, exhausted memory is BP_ERROR_MEMORY (the host then gives back what it caches and tries
+// A lost device is fatal, exhausted memory is BP_ERROR_MEMORY (the host then releases its caches and tries
 // again), all else leaves the device usable.
 #pragma once
 

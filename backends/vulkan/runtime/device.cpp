@@ -84,7 +84,7 @@ VkPhysicalDeviceSubgroupProperties subgroups_of(VkPhysicalDevice physical) {
                                                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
 }
 
-// From an invocation whose number is no constant of the shader as written.
+// From an invocation whose number is not a constant in the shader's source.
 bool broadcasts(VkPhysicalDevice physical, const VkPhysicalDeviceSubgroupProperties& subgroups) {
   Features offered;
   vkGetPhysicalDeviceFeatures2(physical, &offered.base);

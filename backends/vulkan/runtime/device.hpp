@@ -49,7 +49,7 @@ struct Place {
   char* mapped;
 };
 
-// What has been made and sent so far; `./dev bench vulkan` prints the differences.
+// Counts of created and submitted objects; `./dev bench vulkan` prints the differences.
 struct Counts {
   std::atomic<uint64_t> submissions{0};
   std::atomic<uint64_t> commands{0};
@@ -76,8 +76,8 @@ class Device {
   static bool shuffles(VkPhysicalDevice physical);
   static uint32_t timestamp_bits(VkPhysicalDevice physical);  // of what its compute queue writes; 0: it writes none
 
-  // Gives up all that it has, streams with their work too, and starts anew: a lost device comes back. Nobody else is
-  // calling. What is of before is gone; pipelines of regions that others hold are no longer usable().
+  // Destroys all its objects, including streams with their work, and starts again, after which a lost device works. No
+  // other thread may call. Earlier objects are gone; pipelines of regions that others hold are no longer usable().
   void reset();
 
   VkPhysicalDevice physical() const { return physical_; }
@@ -85,13 +85,13 @@ class Device {
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
   bool has_float64() const { return float64_; }
-  // Is it the processor? Then shared memory is no nearer than other memory.
+  // Is it the processor? Then shared memory is not faster than other memory.
   bool is_software() const { return software_; }
   // Do products go by shaders/blocks.glsl? Its subgroups broadcast.
   bool uses_blocks() const { return blocks_products_; }
   uint32_t subgroup_size() const { return subgroup_size_; }
-  // Of one dispatch, whose shaders take turns over what is left: on the processor a few per core, so that what a
-  // workgroup costs before its first element is paid seldom.
+  // Workgroups of one dispatch, whose shaders take turns over the rest: on the processor a few per core, so the cost
+  // of a workgroup before its first element is paid seldom.
   uint32_t most_groups() const { return most_groups_; }
 
   VkPipelineLayout layout() const { return pipelines_->layout(); }

@@ -1,4 +1,4 @@
-// Which commands must wait for which: what has been read and written since the last barrier, by address.
+// Decides which commands must wait: the reads and writes since the last barrier, by address.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Hazards {
     read_.insert(read_.end(), reads.begin(), reads.end());
     return wait;
   }
-  // A command of somebody else: what it touches is not known.
+  // A command of other code: its accesses are not known.
   void note_unknown() { unknown_ = true; }
 
  private:

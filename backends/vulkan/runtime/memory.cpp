@@ -96,7 +96,7 @@ void Device::deallocate(uint64_t address) {
   std::lock_guard lock(mutex);
   auto found = blocks_.upper_bound(address);
   BP_CHECK(found != blocks_.begin() && address - std::prev(found)->first < std::prev(found)->second.size, VALUE,
-           "vulkan: deallocate: ", address, " lies in no block of this device");
+           "vulkan: deallocate: ", address, " is not in a block of this device");
   --found;
   reserved_ -= found->second.size;
   destroy(found->second);
@@ -106,7 +106,7 @@ void Device::deallocate(uint64_t address) {
 Place Device::place(uint64_t address, uint64_t size) const {
   std::lock_guard lock(mutex);
   auto found = blocks_.upper_bound(address);
-  BP_CHECK(found != blocks_.begin(), VALUE, "vulkan: ", address, " is no address of this device");
+  BP_CHECK(found != blocks_.begin(), VALUE, "vulkan: ", address, " is not an address of this device");
   const Block& block = (--found)->second;
   const uint64_t offset = address - block.address;
   BP_CHECK(offset <= block.size && size <= block.size - offset, VALUE, "vulkan: bytes ", offset, " to ", offset + size,

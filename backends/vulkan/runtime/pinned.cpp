@@ -23,7 +23,7 @@ void* PinnedMemory::allocate(uint64_t size, uint64_t alignment) {
 
 void PinnedMemory::release(void* data) {
   std::lock_guard lock(mutex_);
-  BP_CHECK(blocks_.erase(static_cast<char*>(data)), VALUE, "vulkan: ", data, " is no pinned memory");
+  BP_CHECK(blocks_.erase(static_cast<char*>(data)), VALUE, "vulkan: ", data, " is not pinned memory");
   std::free(data);
 }
 

@@ -31,8 +31,8 @@ constexpr Words kWords[] = {
 };
 
 // A module with its constants filled in, whose switches on them lead to the chosen case alone, and to the default,
-// which phis of what follows may name: a driver that inlines all functions before it knows constants, as lavapipe 22.3
-// does, would compile what is never run. Which words hold an instruction's operands says the SPIR-V specification, 3.52
+// which later phis may name: a driver that inlines all functions before it knows constants, as lavapipe 22.3
+// does, would compile code that never runs. The SPIR-V specification lists the words of an instruction's operands, 3.52
 // "Instructions".
 std::vector<uint32_t> specialised(const Shader& shader, uint32_t subgroup_size) {
   constexpr uint32_t kSpecConstant = 50, kDecorate = 71, kSwitch = 251, kSpecId = 1, kHeader = 5;

@@ -22,7 +22,7 @@ enum class Module : uint8_t {
   kCount
 };
 
-// A module with its four specialisation constants; what they mean stands in the shader. A fifth is a subgroup's size.
+// A module with its four specialisation constants; the shader explains them. A fifth is a subgroup's size.
 struct Shader {
   Module module;
   std::array<uint8_t, 4> constants{};

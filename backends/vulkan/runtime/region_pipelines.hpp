@@ -1,7 +1,7 @@
 // Pipelines of fused regions, one per content of a shader in SPIR-V.
 //
-// Who runs one holds it, as does each batch until it has ended; of those that nobody holds the last kMostIdle are kept
-// for who asks again. What the driver compiled goes to the kernels' cache, so to its file too. Any thread may call; one
+// The code that runs one holds it, and so does each batch until it has ended. The last kMostIdle others are kept
+// for reuse. The driver's compiled code goes to the kernels' cache, and to its file. Any thread may call; one
 // shader is compiled at a time.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace backplane::vulkan {
 
-// The handles that there are: they end with the device, whoever still holds a pipeline.
+// All handles. They end with the device, even if a pipeline is still held.
 class RegionHandles {
  public:
   RegionHandles(VkDevice device, std::atomic<uint64_t>& alive) : device_(device), alive_(alive) {}

@@ -212,7 +212,7 @@ void Stream::notify(uint64_t ticket, bp_completion_fn function, void* argument) 
 
 void Stream::wait_behind(const Stream& other, uint64_t ticket) {
   if (&other == this) return;
-  // What is recorded already does not wait, so that two streams that wait for each other's past never stand still.
+  // Work that is recorded already does not wait, so two streams that wait for each other's past never deadlock.
   if (open_.commands) submit();
   std::lock_guard lock(other.mutex_);
   waits_.push_back({other.batches_, other.batch_of(ticket)});
@@ -259,7 +259,7 @@ void Stream::submit() {
     std::lock_guard lock(device_.mutex);
     result = vkQueueSubmit(device_.queue(), 1, &info, VK_NULL_HANDLE);
   }
-  // Whatever the cause: what was recorded will not run, and tickets behind it would never complete.
+  // For any cause: the recorded work will not run, and tickets behind it would never complete.
   BP_CHECK(result == VK_SUCCESS, DEVICE_LOST, "vulkan: vkQueueSubmit gave ", result_name(result));
   ++device_.counts.submissions;
   open_.number = batch_ = number;

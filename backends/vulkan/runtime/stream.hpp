@@ -48,7 +48,7 @@ class Stream {
   void fill(const Place& target, uint32_t word, uint64_t size);  // place and size are of whole words
   void upload(const Place& target, const char* source, uint64_t size);
   void download(char* target, const Place& source, uint64_t size);  // returns when the bytes have arrived
-  // Likewise of pinned memory, which is touched when the stream comes to the copy. `pages`: the block in which it lies.
+  // The same for pinned memory, which is read when the stream reaches the copy. `pages`: the block in which it lies.
   void upload_pinned(const Place& target, const char* source, uint64_t size, std::span<char> pages);
   void download_pinned(char* target, const Place& source, uint64_t size, std::span<char> pages);
   void write_timestamp(VkQueryPool pool, uint32_t query);  // once what was recorded has ended
@@ -56,7 +56,7 @@ class Stream {
   VkCommandBuffer record();
 
   void flush(uint64_t ticket);
-  // `function` runs when what was put here before `ticket` has ended; what is put here next waits for it.
+  // `function` runs when the work before `ticket` has ended; later work waits for it.
   void notify(uint64_t ticket, bp_completion_fn function, void* argument);
   void wait_behind(const Stream& other, uint64_t ticket);
 
@@ -66,7 +66,7 @@ class Stream {
 
   // Any thread.
   uint64_t completed() const;
-  // At most for `timeout` nanoseconds. False: it has not ended by then.
+  // Waits at most `timeout` nanoseconds. False if the work did not end.
   bool wait_ticket(uint64_t ticket, uint64_t timeout = UINT64_MAX) const;
 
  private:

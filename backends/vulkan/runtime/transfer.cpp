@@ -1,7 +1,7 @@
 // Copies between the host and the device; see stream.hpp.
 //
-// Memory that the host reaches is used as it is, where no work stands in between. Else bytes pass through the arena,
-// piece by piece, of which no more than kStagedAtOnce is on its way.
+// Memory that the host reaches is used as it is, if no work on it is pending. Else bytes pass through the arena,
+// piece by piece, with at most kStagedAtOnce in transit.
 #include <algorithm>
 #include <cstring>
 

@@ -128,7 +128,7 @@ PyRef kernel_argument(const bp_value& value) {
 Tensor own_result(const Definition& op, bp_tensor* t, const char* what) {
   Tensor tensor = Tensor::share(t);
   BP_CHECK(!grad_enabled() || !requires_grad(tensor), VALUE, op.name, ": its ", what,
-           " used a tensor that requires a gradient and is not an argument, so its gradient would be lost. Fix: pass it "
+           " used a tensor that requires a gradient and is not an argument, so its gradient is lost. Fix: pass it "
            "as an argument, or use its detach()");
   return detach(tensor);
 }

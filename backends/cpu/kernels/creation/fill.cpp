@@ -15,7 +15,7 @@ namespace {
 
 using plugin::kItemSize;
 
-// Repeats one element: it once, then what is there once more, up to a block at a time, which caches hold.
+// Repeats one element: writes it once, then doubles the written part, up to a block that caches hold.
 void repeat(bp_dtype dtype, const char* element, char* out, int64_t n) {
   constexpr int64_t kBlock = 512;
   const int64_t item = kItemSize[dtype];

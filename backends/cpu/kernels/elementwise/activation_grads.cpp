@@ -54,7 +54,7 @@ struct TanhSlope {
     return hn::Mul(hn::Mul(g, constant(d, 4)), logistic_density(d, hn::Add(a, a)));
   }
 };
-// sigmoid(u) and sigmoid(-u), neither of which cancels.
+// sigmoid(u) and sigmoid(-u), without cancellation.
 template <class V>
 struct Sigmoids {
   V of, of_negative;

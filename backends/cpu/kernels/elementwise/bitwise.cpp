@@ -1,5 +1,5 @@
-// bitwise_and/or/xor/invert, shifts, and the logical operations on bool, of which numbers are left to the ops'
-// decompositions. A bool is true by any byte but 0, as memory that was lent may hold; what is written is 0 or 1.
+// bitwise_and/or/xor/invert, shifts, and the logical operations on bool; for numbers they are left to the ops'
+// decompositions. A bool is true for any byte but 0, because borrowed memory may hold others. Results are 0 or 1.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise/bitwise.cpp"
 #include "hwy/foreach_target.h"

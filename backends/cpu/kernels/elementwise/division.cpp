@@ -1,4 +1,4 @@
-// floor_divide, remainder and fmod. The first two follow the sign of the divisor, fmod that of the dividend.
+// floor_divide, remainder and fmod. The first two follow the sign of the divisor, fmod the sign of the dividend.
 //
 // An integer divisor of 0 is a data error, and the smallest integer divided by -1 wraps instead of trapping.
 #undef HWY_TARGET_INCLUDE

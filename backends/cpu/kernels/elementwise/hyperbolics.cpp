@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 BACKPLANE_FUNCTION(Sinh, std::sinh(x))
 BACKPLANE_FUNCTION(Cosh, std::cosh(x))
-// At infinity the array API has an imaginary zero of the sign of z's, where C takes that of its doubled sine.
+// At infinity the array API has an imaginary zero with the sign of z's, where C takes the sign of its doubled sine.
 struct ComplexTanh {
   template <class T>
   static HWY_INLINE std::complex<T> call(std::complex<T> z) {

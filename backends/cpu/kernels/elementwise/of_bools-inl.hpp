@@ -1,4 +1,4 @@
-// An operation on bools, of which any byte but 0 is true; included once per Highway target.
+// An operation on bools, where any byte but 0 is true; included once per Highway target.
 #if defined(BACKPLANE_CPU_OF_BOOLS) == defined(HWY_TARGET_TOGGLE)
 #ifdef BACKPLANE_CPU_OF_BOOLS
 #undef BACKPLANE_CPU_OF_BOOLS

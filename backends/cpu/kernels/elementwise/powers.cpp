@@ -37,7 +37,7 @@ struct Pow {
         if (b.imag() == 0 && std::abs(b.real()) <= kMostFactors && b.real() == std::trunc(b.real()))
           return by_products(a, static_cast<int>(b.real()));
       }
-      // Squares are most powers in practice, and exact here; a cube is that of its loop.
+      // Squares are most powers in practice, and exact here; a cube equals the cube of its loop.
       if (b == T(2)) return a * a;
       if (b == T(1)) return a;
       if (b == T(3)) return a * a * a;
@@ -58,7 +58,7 @@ struct Pow {
   }
 };
 
-// One exponent for all: what is most powers in practice costs an instruction or three.
+// One exponent for all: the most common powers cost one to three instructions.
 struct VectorIdentity {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V call(D, V x) {

@@ -1,6 +1,6 @@
 // take_along_axis and put_along_axis.
 //
-// The axes other than `axis` broadcast; a lane is what lies along it.
+// The axes other than `axis` broadcast; a lane is the elements along it.
 #include "kernels/indexing/along_axis.hpp"
 
 #include "kernels/families.hpp"

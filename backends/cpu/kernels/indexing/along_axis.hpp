@@ -31,7 +31,7 @@ struct Broadcast {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const bp_frame* frame, int64_t given, int64_t size,
                                                                 bp_dtype dtype) {
-  // An entry that takes no negative index casts to uint64: both readings say what was found.
+  // An entry that takes no negative index casts to uint64: both readings report the value found.
   BP_CHECK(dtype != BP_UINT64 || given >= 0, DATA, frame->op->name, ": index ", static_cast<uint64_t>(given),
            " is out of range for an axis of size ", size, "; with a sign it is ", given);
   BP_CHECK(false, DATA, frame->op->name, ": index ", given, " is out of range for an axis of size ", size);
@@ -143,7 +143,7 @@ inline Put checked_put(const bp_frame* frame, const bp_value* args, const bp_ten
   return put;
 }
 
-// Refuses a position out of range before anything is written, where what is written cannot be taken back: the result
+// Refuses a position out of range before anything is written, where a write cannot be undone: the result
 // lies in x.
 inline void check_before_writing(const bp_frame* frame, const bp_tensor* x, const Put& put) {
   if (put.empty() || data_of(x) != data_of(put.out)) return;

@@ -65,7 +65,7 @@ void for_each_block(const Marks& marks, int64_t piece, Visit&& visit) {
   }
 }
 
-// All hits of the tensor, of which piece i has those from starts[i] on.
+// The number of hits in the tensor. The hits of piece i begin at starts[i].
 int64_t count_hits(const bp_frame* frame, const Marks& marks, std::vector<int64_t>& starts) {
   plugin::parallel_for(frame, 0, static_cast<int64_t>(starts.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {

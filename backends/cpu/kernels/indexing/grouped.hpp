@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// group(places, count) for each position, where `places` are those of the n values that go there, in their order.
+// group(places, count) for each position, where `places` are the places of the n values that go there, in their order.
 template <class Group>
 void for_each_group(const int64_t* positions, int64_t n, Group&& group) {
   std::vector<int64_t> places(static_cast<size_t>(n));

@@ -104,7 +104,7 @@ void take_elements(const bp_frame* frame, const Item* x, int64_t size, const bp_
   plugin::parallel_for(frame, 0, count, kGrain, range);
 }
 
-// `strides`, in bytes, of `out` along the dims of what is selected.
+// `strides`, in bytes, of `out` along the dims of the selection.
 void read(const bp_frame* frame, const bp_tensor* x, const IndexSpace& space, const int64_t* strides,
           const bp_tensor* out) {
   const int64_t item = kItemSize[x->dtype];
@@ -210,8 +210,8 @@ void put_grouped(const IndexSpace& space, const Inner& inner, const bp_tensor* v
   GroupedSums(inner, out->dtype).run(data_of(out), to, data_of(values), from);
 }
 
-// `out` is of the dtype of `values`, or a widened one; `strides`, in bytes, those of the values along the dims of what
-// is selected.
+// `out` is of the dtype of `values`, or a widened one; `strides`, in bytes, of the values along the dims of the
+// selection.
 void put(const IndexSpace& space, const bp_tensor* values, const int64_t* strides, bool accumulate,
          const bp_tensor* out) {
   const Scatter scatter = scatter_of(values->dtype, out->dtype, accumulate);
@@ -300,15 +300,14 @@ bp_status BP_CALL take(const bp_frame* frame, const bp_value* args, int32_t, bp_
 void strides_of_taken(const bp_frame* frame, const bp_tensor* values, const bp_tensor* x, int32_t axis,
                       const bp_tensor* indices, int64_t* strides) {
   const int32_t joint = indices->dl.ndim, rank = x->dl.ndim - 1 + joint, missing = rank - values->dl.ndim;
-  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim,
-           " axes; what the indices select has ", rank);
+  BP_CHECK(missing >= 0, SHAPE, frame->op->name, ": values has ", values->dl.ndim, " axes; the selection has ", rank);
   for (int32_t d = 0; d < rank; ++d) {
     const int64_t full = d < axis           ? x->dl.shape[d]
                          : d < axis + joint ? indices->dl.shape[d - axis]
                                             : x->dl.shape[d - joint + 1];
     const int64_t size = d < missing ? 1 : values->dl.shape[d - missing];
     BP_CHECK(size == 1 || size == full, SHAPE, frame->op->name, ": values has size ", size, " along axis ", d,
-             " of what the indices select, which has ", full, "; it must have that or 1");
+             " of the selection, which has ", full, "; it must have that or 1");
     strides[d] = size == 1 ? 0 : values->dl.strides[d - missing] * kItemSize[values->dtype];
   }
 }

@@ -15,9 +15,9 @@ namespace backplane::cpu {
 class IndexSpace {
  public:
   // Of the frame's loop; element k of `list` indexes axis k. `wider`: how many times as large as in the loop the items
-  // of the indexed tensor are, where it stands for another one of the same order.
+  // of the indexed tensor are, if it stands for a tensor of the same order.
   IndexSpace(const bp_frame* frame, const bp_value& list, int64_t wider = 1);
-  // Of `indexed` along `axis`, at whose place the dims of `positions` stand. `wider`: likewise.
+  // Of `indexed` along `axis`, at whose place the dims of `positions` stand. `wider`: as above.
   IndexSpace(const bp_frame* frame, const bp_tensor* indexed, int32_t axis, const bp_tensor* positions,
              int64_t wider = 1);
 
@@ -25,7 +25,7 @@ class IndexSpace {
   std::vector<int64_t> offsets;
   int32_t joint_rank = 0;
   int64_t joint_shape[kMaxRank];
-  // Axes of the indexed tensor that are kept: before and after the joint ones in the shape of what is selected.
+  // Axes of the indexed tensor that are kept: before and after the joint ones in the shape of the selection.
   int32_t before = 0, kept_rank = 0;
   int64_t kept_shape[kMaxRank], kept_strides[kMaxRank];  // in bytes
 
@@ -46,7 +46,7 @@ class IndexSpace {
 void check_positions(const bp_frame* frame, const bp_value& list);
 
 // visit(indexed offset, other offset) for every joint position under every position of the axes before it; `strides`
-// (bytes) are those of the other tensor, of the dims of what is selected. Positions [begin, end) of before_count() *
+// (bytes) are of the other tensor, along the dims of the selection. Positions [begin, end) of before_count() *
 // joint positions.
 template <class Visit>
 void for_each_position(const IndexSpace& space, const int64_t* strides, int64_t begin, int64_t end, Visit&& visit) {

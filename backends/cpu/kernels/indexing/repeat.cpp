@@ -11,12 +11,12 @@ namespace {
 
 using plugin::kItemSize;
 
-// What lies behind one position of the axes before `axis`: slices of `bytes`, n of x and `total` of the result.
+// The data of one position of the axes before `axis`: slices of `bytes`, n of x and `total` of the result.
 struct Slices {
   int64_t n, total, bytes;
 };
 
-// copy(from, to, times) for the n counts, of which one repeats for all with step 0.
+// copy(from, to, times) for the n counts; with step 0, one count applies to all.
 template <class Copy>
 void repeat(const bp_frame* frame, const bp_tensor* counts, int64_t step, const Slices& s, const char* from, char* to,
             Copy&& copy) {

@@ -26,7 +26,7 @@ const C* neighbours(const bp_tensor* t, int64_t first, int64_t n, C* block) {
   return block;
 }
 
-// In eight chains, which neither wait for each other nor for the memory of one sum.
+// In eight chains, which do not wait for each other or for the memory of one sum.
 template <class C>
 C sum_of(const C* x, int64_t n) {
   C chains[8] = {};

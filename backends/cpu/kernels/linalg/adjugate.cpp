@@ -1,7 +1,7 @@
 // adjugate: the determinant times the inverse, which exists for singular matrices too.
 //
-// Of most regular matrices it is just that, from one LU factorisation. Where there is no inverse, or one of the two
-// leaves the range of normal numbers, it follows from an elimination with pivots from the whole rest, whose last pivot
+// Of most regular matrices it is just that, from one LU factorisation. If the inverse does not exist, or a factor
+// leaves the range of normal numbers, it comes from an elimination with pivots from the whole rest, whose last pivot
 // is kept out of the determinant. Row-major matrices are transposes to LAPACK, which the adjugate does not mind.
 #include <cstring>
 

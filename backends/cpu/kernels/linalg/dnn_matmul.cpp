@@ -31,7 +31,7 @@ Key key_of(const Matrix& a, const Matrix& b, const Matrix& c) {
   return {c.rows, c.cols, a.cols, a.row_stride, a.col_stride, b.row_stride, b.col_stride, c.row_stride, c.col_stride};
 }
 
-// A stride that no element needs is given as that of a matrix without gaps, as oneDNN compares them.
+// A stride that no element needs is given as in a matrix without gaps, because oneDNN compares strides.
 memory::desc desc_of(const Matrix& m) {
   const bool by_columns = m.row_stride == 1 && m.rows > 1 && m.cols > 1;
   const int64_t row = m.rows > 1 ? m.row_stride : m.cols, column = m.cols > 1 ? m.col_stride : 1;

@@ -7,8 +7,8 @@ namespace backplane::cpu {
 
 #ifdef BACKPLANE_ONEDNN
 bool has_dnn_sgemm();
-// C = A B or C += A B of matrices that fit_blas, C by rows, of any sizes but 0. False, and nothing done, where OpenBLAS
-// is no slower.
+// C = A B or C += A B of matrices that fit_blas, C by rows, no size 0. Does nothing and returns false if OpenBLAS
+// is not slower.
 bool dnn_sgemm(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 #else
 inline bool has_dnn_sgemm() { return false; }

@@ -77,7 +77,7 @@ class Eliminated {
       if (at(k, k) == T(0)) return true;
     return false;
   }
-  // A number of size near 1, or 0, and the power of two by which to multiply it.
+  // A number near 1 in size, or 0, and the power of two to multiply it by.
   std::pair<T, int> determinant() const { return product_of_pivots(n_); }
 
   // b = inverse of the matrix times b, of n x cols elements by rows. The matrix is regular.

@@ -64,7 +64,7 @@ struct Cholesky {
       for (int64_t i = begin; i < end; ++i) {
         T* a = out.at<T>(i);
         hermitian_part(x.at<T>(i), a, n);
-        // The transpose's factor: LAPACK's upper one of the conjugate is L by rows.
+        // The transpose's factor: LAPACK's upper factor of the conjugate is L by rows.
         require(frame, lapack::potrf(upper ? 'L' : 'U', static_cast<Int>(n), a) == 0, x, i,
                 "is not positive definite, as was expected");
         for (int64_t row = 0; row < n; ++row)
@@ -135,7 +135,7 @@ class Factors {
     return {product, exponent};
   }
 
-  // The product of the diagonal's signs (phases) with that of the row exchanges, and the sum of its logarithms.
+  // The product of the diagonal's signs (phases) and the sign of the row exchanges, and the sum of the logarithms.
   void sign_and_log(T& sign, lapack::Real<T>& log) const {
     sign = 1;
     log = 0;

@@ -15,7 +15,7 @@ struct Matrix {
   int64_t row_stride, col_stride;
 };
 
-// OpenBLAS takes it as it is: one of the strides is 1, the other a leading dimension.
+// OpenBLAS takes it as it is: one stride is 1, the other a leading dimension.
 bool fits_blas(const Matrix& m);
 
 // How BLAS takes one that fits: by rows, or as the transpose of a matrix by rows; how far the rows are apart.

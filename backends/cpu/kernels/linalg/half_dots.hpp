@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// Computes c = a b and returns true where one of a and b is a vector and both are contiguous along the sums; else
+// Computes c = a b and returns true if a or b is a vector and both are contiguous along the sums; else
 // returns false.
 bool half_dots(bp_dtype dtype, const Matrix& a, const Matrix& b, const Matrix& c);
 

@@ -121,14 +121,13 @@ struct Broadcast {
       strides[d] = own == 1 ? 0 : of->dl.strides[d - lacking];
       fits = own == 1 || own == shape[d];
     }
-    BP_CHECK(fits, SHAPE, frame->op->name,
-             ": found a z that does not broadcast to the product, expected one that does");
+    BP_CHECK(fits, SHAPE, frame->op->name, ": argument z: found a tensor that does not broadcast to the product");
     tensor.dl.ndim = rank, tensor.dl.shape = shape, tensor.dl.strides = strides;
   }
   Broadcast(const Broadcast&) = delete;
 };
 
-// What is added to a product, as `matrices` of its stack; blocks of that are those of one taller matrix, maybe.
+// The addend of a product, as `matrices` of its stack; its blocks may be blocks of one taller matrix.
 struct Addition {
   bp_dtype dtype;
   Stack added, matrices;

@@ -145,7 +145,7 @@ class Exponential {
     }
     return log;
   }
-  // Further halvings after which the rounding errors of the approximant, which grow with |a|, stay below those of the
+  // Further halvings after which the rounding errors of the approximant (growing with |a|) stay below the errors of the
   // result. Where the square is far smaller than the norm says, the result is as sensitive as the approximant, and each
   // squaring would cost more digits than a halving saves.
   int halvings_for_rounding(const W* a, const Pade& pade) const {

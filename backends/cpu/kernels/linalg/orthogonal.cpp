@@ -100,7 +100,7 @@ struct SvdWork {
   }
 };
 
-// svd_reduced(Tensor x) -> (U, S, Vh), svd_full likewise, and svdvals(Tensor x) -> S
+// svd_reduced(Tensor x) -> (U, S, Vh), svd_full(Tensor x) -> (U, S, Vh), and svdvals(Tensor x) -> S
 template <Vectors kind>
 struct Svd {
   template <class T>

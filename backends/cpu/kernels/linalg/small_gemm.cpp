@@ -1,7 +1,7 @@
 // See small_gemm.hpp.
 //
 // A block of C is M rows by V vectors of columns, all in registers; a vector that would cross the end of the row is
-// moved back over its neighbour and computes those columns twice, so there are no masks. Rows of fewer columns than a
+// moved back over its neighbour and computes those columns twice, so it needs no masks. Rows of fewer columns than a
 // vector has lanes take narrower vectors. Where the columns of B lie in memory instead of its rows, long ones and those
 // for a single row of A take dot products, others a transposed copy of B.
 #undef HWY_TARGET_INCLUDE
@@ -38,7 +38,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int kBlockRows[] = {0, 8, 6, 4, 2};
 constexpr int kWidest = 4;
 
-// M rows of C from `row` on, V vectors of columns from `column` on, the last of which starts at `last`.
+// M rows of C from `row` on, V vectors of columns from `column` on; the last one starts at `last`.
 template <int M, int V, class D, class T = hn::TFromD<D>>
 HWY_NOINLINE void block(const SmallProduct<T>& p, int64_t row, int64_t column, int64_t last) {
   const D d;
@@ -112,7 +112,7 @@ HWY_INLINE void in_lanes(const SmallProduct<T>& p) {
   by_rows<decltype(d)>(p);
 }
 
-// M rows of A, contiguous along k as the columns of B are, times four columns of B, of which `columns` are stored.
+// M rows of A, contiguous along k as the columns of B are, times four columns of B. Stores `columns` of them.
 template <int M, class T>
 HWY_NOINLINE void dots(const SmallProduct<T>& p, int64_t row, int64_t column, int64_t columns) {
   const hn::ScalableTag<T> d;
@@ -236,7 +236,7 @@ namespace {
 const SmallGemmTable& table() {
   return chosen_table<SmallGemmTable>([](SmallGemmTable& t) {
 #if HWY_TARGETS & HWY_AVX2
-    // Zen 4, the only one of its family with AVX-512, computes that in halves: up to a fifth slower.
+    // Zen 4, which alone in its family has AVX-512, computes that in halves: up to a fifth slower.
     if (__builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f")) return N_AVX2::fill_small_gemm(t);
 #endif
     HWY_DYNAMIC_DISPATCH(fill_small_gemm)(t);

@@ -2,7 +2,7 @@
 // a time, so memory beside the operands does not grow with the product of the lengths.
 //
 // Forward (Dao and others, FlashAttention, 2022): a row keeps the largest score and the sum of exponentials that it has
-// seen, and what it has summed shrinks when a larger score comes. Backward makes the weights again from the saved
+// seen, and scales its sums down when a larger score comes. Backward makes the weights again from the saved
 // logarithm of that sum. Half floats are computed in float32. Operands may have any strides.
 #include <cmath>
 #include <cstring>
@@ -34,7 +34,7 @@ struct Attention {
   }
 };
 
-// Every batch dim of t must be 1 or that of the result.
+// Every batch dim of t must be 1 or equal to the result's.
 void check_batch(const bp_frame* frame, const char* name, const HeadTensor& t, const std::vector<int64_t>& batch) {
   BP_CHECK(t.missing >= 0, SHAPE, frame->op->name, ": '", name, "' has ", t.batch_ndim,
            " batch dims, expected at most ", batch.size());
@@ -76,8 +76,8 @@ Attention attention_of(const bp_frame* frame, const bp_value* args, const bp_val
       a.mask.col_stride = mask.u.t->dl.strides[0];
     }
     BP_CHECK((a.mask.rows == 1 || a.mask.rows == a.queries) && (a.mask.cols == 1 || a.mask.cols == a.keys), SHAPE,
-             frame->op->name, ": 'mask' ends in (", a.mask.rows, ", ", a.mask.cols, "), expected what broadcasts to (",
-             a.queries, ", ", a.keys, ")");
+             frame->op->name, ": 'mask' ends in (", a.mask.rows, ", ", a.mask.cols,
+             "), expected sizes that broadcast to (", a.queries, ", ", a.keys, ")");
     check_batch(frame, "mask", a.mask, a.batch);
   }
   a.causal = plugin::as_bool(options[0]);

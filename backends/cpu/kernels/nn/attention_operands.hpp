@@ -75,7 +75,7 @@ void write_rows(const T* values, const HeadTensor& t, char* matrix, int64_t firs
 }
 
 // What the mask adds to the scores of one row over keys [first, first + count): 0 or -inf from a bool, the number
-// itself otherwise. Null where there is no mask.
+// itself otherwise. Null without a mask.
 template <class T>
 const T* bias_of(const HeadTensor& mask, const char* matrix, int64_t row, int64_t first, int64_t count, T* storage) {
   if (mask.data == nullptr) return nullptr;

@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// What a row has seen of its keys: the largest score, and the sum of exp(score - largest).
+// The state of a row over the keys so far: the largest score, and the sum of exp(score - largest).
 template <class T>
 struct RowState {
   T largest, sum;
@@ -16,7 +16,7 @@ struct RowState {
 // A row of n raw products; a score is scale * product, plus its bias where there is one (-inf: not attended to).
 template <class T>
 struct AttentionLoops {
-  // Products become exp(score - largest so far); returns the factor by which what was summed before shrinks.
+  // Products become exp(score - largest so far); returns the factor that scales the earlier sums.
   T (*absorb)(T* row, int64_t n, T scale, const T* bias, RowState<T>& state);
   // Products become exp(score - logarithm of the sum over all keys).
   void (*recall)(T* row, int64_t n, T scale, const T* bias, T log_sum);

@@ -29,7 +29,7 @@ void in_parallel(const bp_frame* frame, int64_t n, int64_t cost, Range&& range) 
   plugin::parallel_for(frame, 0, n, grain, range);
 }
 
-// What is applied to a channel: (x - shift) * scale + offset.
+// The map of a channel: (x - shift) * scale + offset.
 template <class S>
 struct ChannelFactors {
   using C = plugin::Compute<S>;

@@ -29,8 +29,8 @@ Moments rows_moments(const ChannelRows<S>& rows) {
       });
 }
 
-// (Tensor g, Tensor x, Tensor? weight, *, Scalar eps) -> (x_grad, weight_grad, bias_grad), any of which may not be
-// wanted.
+// (Tensor g, Tensor x, Tensor? weight, *, Scalar eps) -> (x_grad, weight_grad, bias_grad). Any of them may be
+// unwanted.
 template <class S>
 void run(const bp_frame* frame, const bp_value* args, const bp_value* outs) {
   using C = plugin::Compute<S>;

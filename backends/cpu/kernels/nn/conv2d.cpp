@@ -115,7 +115,7 @@ void forward(const bp_frame* frame, const Convolution& c, const T* x, const T* w
   plugin::parallel_for(frame, 0, pieces, grain, range);
 }
 
-// Fewer images than threads are cut along their channels, each of which has windows of its own.
+// Fewer images than threads are cut along their channels, because each channel has its own windows.
 template <class T>
 void input_grad(const bp_frame* frame, const Convolution& c, const T* y, const T* w, T* x) {
   const int64_t taps = c.windows.taps(), images = c.images * c.groups;

@@ -1,6 +1,6 @@
-// See dnn_conv2d.hpp. The work is cut into pieces of some images and a slice of the result's channels, each of which
-// one thread brings into oneDNN's layout, computes and brings back, while it lies in the cache. What all pieces share
-// is brought into that layout once.
+// See dnn_conv2d.hpp. The work is cut into pieces of some images and a slice of the result's channels. For each piece,
+// one thread converts to oneDNN's layout, computes and converts back, while it is in the cache. Data that all pieces
+// share is brought into that layout once.
 #ifdef BACKPLANE_ONEDNN
 
 #include "kernels/nn/dnn_conv2d.hpp"
@@ -27,7 +27,7 @@ constexpr int64_t kHeavy = 8;
 // Channels of a block in oneDNN's layouts: slices are made of whole ones.
 constexpr int64_t kBlock = 16;
 // Large kernels are cut even on one thread, so that a slice of them, in both layouts, stays in the cache: into about
-// this many bytes, but no fewer channels, of which oneDNN's loops need some.
+// this many bytes, but not fewer channels, because oneDNN's loops need some.
 constexpr int64_t kSliceBytes = 512 << 10, kSliceChannels = 64;
 
 // The result's channels, or its groups, in `slices` equal parts.

@@ -43,7 +43,7 @@ Key key_of(const Problem& p) {
           v.dilation[1]};
 }
 
-// A dense tensor whose first axes are cut out of a larger one, of which `outer` are the sizes within an item.
+// A dense tensor whose first axes are cut out of a larger one. `outer`: the sizes of the larger one within an item.
 memory::desc plain_desc(const memory::dims& shape, const memory::dims& outer) {
   memory::dims strides(shape.size());
   int64_t stride = 1;
@@ -92,8 +92,8 @@ struct Plain {
   memory::desc desc;
 };
 
-// The plan of a kernel that was found: its operands x, w and y by argument and wanted layout, of which number `result`
-// comes out.
+// The plan of a kernel that was found: its operands x, w and y by argument and wanted layout. Operand `result`
+// is the output.
 template <class Primitive, class Found>
 std::shared_ptr<const Plan> plan_with(const Found& found, const Plain (&plain)[3], const int (&arguments)[3],
                                       const memory::desc (&wanted)[3], int result) {

@@ -111,7 +111,7 @@ void for_compute_type(bp_dtype compute, Body&& body) {
   plugin::dispatch_dtype<BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64)>(compute, body);
 }
 
-// softmax(Tensor x, *, Axes axis), log_softmax likewise.
+// softmax(Tensor x, *, Axes axis), log_softmax(Tensor x, *, Axes axis).
 template <bool Log>
 bp_status BP_CALL softmax(const bp_frame* frame, const bp_value* args, int32_t, bp_value* outs, int32_t) {
   return plugin::guard(frame, [&] {

@@ -26,7 +26,7 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 
-// A vector at x + i of which `count` elements exist; others are `filler`.
+// A vector at x + i with `count` elements in memory; the others are `filler`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_some(D d, const T* x, int64_t count, T filler) {
   HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
@@ -174,7 +174,7 @@ HWY_INLINE void store_row(D d, hn::Vec<D> v, T* out, int64_t count) {
 constexpr int64_t kStripBlock = 256;  // rows
 constexpr int64_t kPadded = kSoftmaxStrip + HWY_MAX_BYTES / 4;
 
-// shifts[j] = the largest of lane j, or NaN; sums[j] = that of the exponentials, whose terms go to `out` where Keep.
+// shifts[j] = the largest of lane j, or NaN; sums[j] = the sum of the exponentials, whose terms go to `out` if Keep.
 template <bool Keep, class T>
 void sum_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width, T* shifts, T* sums) {
   const hn::ScalableTag<T> d;
@@ -199,7 +199,7 @@ void sum_strip(const T* x, T* out, int64_t n, int64_t stride, int64_t width, T* 
   }
 }
 
-// Likewise, `rows` rows at a time, each of which is in the cache when it is read again.
+// The same, `rows` rows at a time, so that each is in the cache when it is read again.
 template <class T>
 void sum_strip_in_pieces(const T* x, int64_t n, int64_t rows, int64_t stride, int64_t width, T* shifts, T* sums) {
   const hn::ScalableTag<T> d;
@@ -211,7 +211,7 @@ void sum_strip_in_pieces(const T* x, int64_t n, int64_t rows, int64_t stride, in
     for_each_vector<T>(width, [&](int64_t j, int64_t) HWY_ATTR {
       const auto a = hn::LoadU(d, shifts + j), b = hn::LoadU(d, piece_shifts + j);
       const auto shift = hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
-      // The sum of a piece without a number above -inf is none.
+      // A piece without a number above -inf has no sum.
       const auto shifted = [&](auto sum, auto from) HWY_ATTR {
         const auto scaled = hn::Mul(sum, exp_down(d, hn::Sub(from, shift)));
         const auto some = hn::IfThenZeroElse(hn::Eq(from, hn::Set(d, kLowest<T>)), scaled);
@@ -224,8 +224,8 @@ void sum_strip_in_pieces(const T* x, int64_t n, int64_t rows, int64_t stride, in
   }
 }
 
-// logs[j] = the logarithm of the sum of lane j, given as sums[j]; what it is where the lane's largest is not finite,
-// nobody reads. Sums near 1 are made again, without the terms that are 1.
+// logs[j] = the logarithm of the sum of lane j, given as sums[j]. Its value for a lane whose largest is not finite
+// is not used. Sums near 1 are made again, without the terms that are 1.
 template <class T>
 void logs_of_sums(const T* x, int64_t n, int64_t stride, int64_t width, const T* shifts, const T* sums, double* logs) {
   const hn::ScalableTag<T> d;

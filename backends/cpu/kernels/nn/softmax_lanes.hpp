@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// The logarithm of a lane's sum of exponentials is shift + log; apart, what is subtracted from it keeps its digits.
+// The logarithm of a lane's sum of exponentials is shift + log; apart, a difference with it keeps its digits.
 template <class T>
 struct LogSum {
   T shift;

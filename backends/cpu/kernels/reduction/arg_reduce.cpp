@@ -248,7 +248,7 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *out = outs[0].u.t;
     if (out->nbytes == 0) return;
-    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
+    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": found no elements to choose from");
     const bool all = args[1].tag == BP_TAG_ABSENT || x->dl.ndim == 0;
     std::optional<ByteBools> bools;
     if (x->dtype == BP_BOOL) x = bools.emplace(frame, x).get();
@@ -285,7 +285,7 @@ bp_status BP_CALL with_indices(const bp_frame* frame, const bp_value* args, int3
   return plugin::guard(frame, [&] {
     const bp_tensor *x = plugin::as_tensor(args[0]), *values = outs[0].u.t, *places = outs[1].u.t;
     if (places->nbytes == 0) return;
-    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": there are no elements to choose from");
+    BP_CHECK(x->nbytes != 0, VALUE, frame->op->name, ": found no elements to choose from");
     const bool all = x->dl.ndim == 0;
     // The shape is a formula, so the axis arrives as the caller gave it.
     const int32_t given = axis_of(args[1]), axis = all ? 0 : given < 0 ? given + x->dl.ndim : given;

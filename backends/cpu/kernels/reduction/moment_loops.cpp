@@ -112,7 +112,7 @@ void distances_strip(const S* x, const C<S>* shifts, int64_t n, int64_t stride, 
   }
 }
 
-// out[i] = f(d, x's vector, i) vector by vector, then f_one(x[i], i); in pairs, of which the order is widen_pair's.
+// out[i] = f(d, x's vector, i) vector by vector, then f_one(x[i], i); in pairs, in the order of widen_pair.
 template <class S, class F, class One>
 HWY_INLINE void map_row(const S* x, S* out, int64_t n, F&& f, One&& f_one) {
   const hn::ScalableTag<C<S>> d;

@@ -1,4 +1,4 @@
-// sum, prod, max, min, any, all and mean: which accumulator, which dimensions, and what is reduced of no elements.
+// sum, prod, max, min, any, all and mean: which accumulator, which dimensions, and the result of no elements.
 #include <cmath>
 #include <cstdlib>
 
@@ -56,7 +56,7 @@ void split_dims(ReducePlan& plan, const bp_loop& loop) {
 
 // Over no elements: 0, 1, false, true, NaN for a mean.
 void fill_identity(const bp_frame* frame, const ReduceOp& op, const bp_tensor* out) {
-  BP_CHECK(!op.needs_elements, VALUE, frame->op->name, ": there are no elements to choose from");
+  BP_CHECK(!op.needs_elements, VALUE, frame->op->name, ": found no elements to choose from");
   const double identity[2] = {op.mean                                                               ? NAN
                               : op.reduction == Reduction::kProd || op.reduction == Reduction::kAll ? 1.0
                                                                                                     : 0.0,

@@ -71,7 +71,7 @@ HWY_INLINE T fold_vector([[maybe_unused]] D d, hn::Vec<D> v) {
 #if HWY_TARGET == HWY_SCALAR
   return hn::GetLane(v);
 #elif HWY_HAVE_SCALABLE
-  // A vector may have fewer lanes than its type, so that its halves are not those of the type.
+  // A vector may have fewer lanes than its type, so its halves may differ from the type's.
   HWY_ALIGN T lane[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, lane);
   return fold_array<Op>(lane, static_cast<int64_t>(hn::Lanes(d)));

@@ -22,7 +22,7 @@ struct Exponents {
   int64_t least;
   int bits;
 };
-// What comes before the first element leaves it as it is, a negative zero too. A block of doubles with exponents in
+// The start value leaves the first element unchanged, a negative zero too. A block of doubles with exponents in
 // kEach after one in kBefore may be joined in any order: nothing on the way over- or underflows.
 struct Sum {
   static constexpr double kIdentity = -0.0;

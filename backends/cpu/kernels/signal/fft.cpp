@@ -1,7 +1,7 @@
 // Discrete Fourier transforms by pocketfft, one axis after another, on the host's threads.
 //
 // A pass over an axis is cut along another one; pocketfft transforms several lines of a piece in one vector, whose
-// length it takes from the target that it is compiled for: so it is compiled once per target, each time under a name of
+// length depends on the target: therefore it is compiled once per target, each time under a name of
 // its own. Strides are taken as they are, so nothing is copied. Plans are kept in pocketfft's cache, which any thread
 // may use.
 #undef HWY_TARGET_INCLUDE
@@ -99,7 +99,7 @@ void over_lines(const bp_frame* frame, const shape_t& shape, size_t axis, const 
   plugin::parallel_for(frame, 0, count, grain, piece);
 }
 
-// The arguments that the three ops share. `shape`: that of the tensor that holds all elements of each line.
+// The arguments that the three ops share. `shape`: of the tensor that holds all elements of each line.
 struct Transform {
   const bp_frame* frame;
   shape_t shape;

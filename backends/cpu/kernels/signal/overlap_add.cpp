@@ -1,4 +1,4 @@
-// overlap_add: windows added where they lie on an axis, parallel over what lies before it. Tensors are contiguous; half
+// overlap_add: windows added at their places on an axis, parallel over the axes before. Tensors are contiguous; half
 // floats are summed in float32, and many windows at one place in float64 (complex128).
 #include <algorithm>
 #include <cstring>

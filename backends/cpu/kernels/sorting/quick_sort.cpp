@@ -1,5 +1,5 @@
-// See quick_sort.hpp. A division reads vectors from both ends, always where less room is left, so that the next
-// vector's lanes fit at either end whatever they are (Bramas, "A novel hybrid quicksort algorithm vectorized using
+// See quick_sort.hpp. A division reads vectors from both ends, always from the end with less room, so that the next
+// vector's lanes fit at either end (Bramas, "A novel hybrid quicksort algorithm vectorized using
 // AVX-512", 2017).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/sorting/quick_sort.cpp"
@@ -19,7 +19,7 @@
 #ifndef BACKPLANE_CPU_SORTING_ORDERS
 #define BACKPLANE_CPU_SORTING_ORDERS
 namespace backplane::cpu {
-// For every mask of eight lanes: the numbers of its lanes, then those of the others, four bits each.
+// For every mask of eight lanes: the numbers of its lanes, then of the other lanes, four bits each.
 inline constexpr auto kOrders = [] {
   std::array<uint32_t, 256> orders{};
   for (uint32_t mask = 0; mask < 256; ++mask) {
@@ -158,7 +158,7 @@ Key median_of_sample(const Key* keys, int64_t n) {
   return sample[size / 2];
 }
 
-// What is left to sort of a run: the keys at its beginning, and those at its end.
+// The unsorted parts of a run: the keys at its beginning, and the keys at its end.
 struct Halves {
   int64_t front, back;
 };

@@ -1,4 +1,4 @@
-// searchsorted: places of elements in a sorted vector. isin_vector: are elements among those of a vector?
+// searchsorted: places of elements in a sorted vector. isin_vector: are elements in a vector?
 //
 // Elements are compared by their sorting keys, in which NaN is largest and zeros of both signs are equal.
 #include <algorithm>

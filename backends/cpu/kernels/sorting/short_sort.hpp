@@ -18,7 +18,7 @@ inline int64_t sorting_room(int64_t n) {
   return n > kShortKeys ? n : std::max(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))), kVector);
 }
 
-// n <= kShortKeys keys in place, in ascending order; what lies behind them, up to sorting_room(n), is overwritten.
+// n <= kShortKeys keys in place, in ascending order; memory behind them, up to sorting_room(n), is overwritten.
 void sort_short(uint32_t* keys, int64_t n);
 void sort_short(uint64_t* keys, int64_t n);
 

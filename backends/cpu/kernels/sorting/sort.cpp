@@ -20,7 +20,7 @@ constexpr bp_dtype_mask kSortable = BP_MASK_BOOL | BP_MASK_INTEGER | BP_MASK_FLO
 // Work of sorting a lane, in elements of a cheap loop.
 int64_t sorting_cost(int64_t n) { return 16 * n; }
 
-// What is sorted by; a bool is true by any byte but 0.
+// The key of the order; a bool is true for any byte but 0.
 template <class Given>
 auto element(const char* at) {
   if constexpr (std::is_same_v<Given, bool>)
@@ -29,7 +29,7 @@ auto element(const char* at) {
     return *reinterpret_cast<const Given*>(at);
 }
 
-// Keys put -0 before 0, which are equal and keep their order: those of a sorted lane are written again as they come in
+// Keys put -0 before 0, which are equal and keep their order: zeros of a sorted lane are written again in the order of
 // x. A search per lane finds out whether there is a -0 at all.
 template <class T>
 void keep_order_of_zeros(const char* x, int64_t x_stride, char* out, int64_t out_stride, int64_t n, bool descending) {

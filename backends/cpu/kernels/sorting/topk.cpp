@@ -56,7 +56,7 @@ class Selection {
   int64_t position(int64_t i) const { return position_of(found_.get()[i]); }
 
  private:
-  // Of 32 neighbours, with a NaN, or a 0 beside one of the other sign, as a yes to look closer.
+  // For 32 adjacent elements. A NaN, or zeros of both signs, count as better, so that the caller looks closer.
   bool none_better(const char* x) const {
     const T* values = reinterpret_cast<const T*>(x);
     int better = 0;

@@ -114,7 +114,7 @@ class FusedRules {
 
   FusedNode node_of(uint32_t i) const {
     const bp_graph_node& node = graph_.node(i);
-    if (node.compute == BP_DTYPE_NONE) return none("the host keeps the call to itself");
+    if (node.compute == BP_DTYPE_NONE) return none("the host does not pass the call to compilers");
     bool here = node.n_results == 1, computed = true;
     const auto look = [&](int64_t value) {
       const bp_device& at = graph_.value(value).device;

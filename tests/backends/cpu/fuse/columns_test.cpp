@@ -82,7 +82,7 @@ TEST(CpuFuseColumns, WhatIsLeftSaysWhy) {
   const int64_t column = over_rows(g, "bp::sum", upright, 1, false);
   for (const int64_t v : {middle, alone, column}) g.outputs.push_back(static_cast<uint32_t>(v));
   const Regions regions = regions_of(g);
-  EXPECT_THAT(regions.reasons[1], HasSubstr("neither the first nor the last"));
+  EXPECT_THAT(regions.reasons[1], HasSubstr("not the first ones or the last ones"));
   EXPECT_EQ(regions.of_node[2], BP_NO_REGION);
   EXPECT_THAT(regions.reasons.back(), HasSubstr("its sizes are 0, 1"));
   expect_same_bytes(g);

@@ -57,7 +57,7 @@ TEST(CpuCompiler, LeavesWhatItCannotGainFrom) {
   EXPECT_THAT(regions.reasons[0], HasSubstr("is a single node"));
   EXPECT_THAT(regions.reasons[1], HasSubstr("too long"));
   EXPECT_THAT(regions.reasons[2], HasSubstr("not an elementwise op"));
-  EXPECT_THAT(regions.reasons[3], HasSubstr("keeps the call"));
+  EXPECT_THAT(regions.reasons[3], HasSubstr("does not pass the call"));
   EXPECT_THAT(regions.reasons[4], HasSubstr("view"));
 }
 
