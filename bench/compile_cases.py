@@ -194,7 +194,7 @@ CASES = [
 # ---- what a compiler costs besides
 
 def fifty_ops(m, x):
-    """50 calls of which none can be left out."""
+    """50 calls, all of them needed."""
     for i in range(16):
         x = m.tanh(x * (1 + 0.01 * i)) + x
     return m.exp(x) + x

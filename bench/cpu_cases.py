@@ -84,7 +84,7 @@ ACTIVATIONS = {
 
 
 def reduction(name, torch=None, numpy=True, jax=None, whole=True):
-    """Over everything, over the last axis and over the first one of a square."""
+    """Over all elements, over the last axis, and over the first axis of a square matrix."""
     torch = torch or f"torch.{name}({{0}})"
     jax = jax or f"jnp.{name}({{0}})"
     found = {}
@@ -201,7 +201,7 @@ def products():
 
 
 def layers():
-    """What stands on matrix products: linear layers of few and many rows, with their bias."""
+    """Layers based on matrix products: linear layers of few and many rows, with their bias."""
     for rows, inputs, outputs in ((1, 512, 512), (4, 512, 512), (64, 512, 512), (256, 784, 128), (1024, 256, 256)):
         def made(m=rows, k=inputs, n=outputs):
             return {"x": normal(m, k), "w": normal(n, k), "b": normal(n)}
@@ -262,7 +262,7 @@ def networks():
 
 
 def creating():
-    """Small ones, as scripts make them: what is paid is the call."""
+    """Small tensors, as scripts create them: the time is the cost of the call."""
     for name, call in (("empty", "empty((8, 8))"), ("zeros", "zeros((8, 8))"), ("full", "full((8, 8), 2.5)"), ("arange", "arange(64)")):
         yield Case(name, "creating", "64", lambda: {}, {"ours": f"bp.{call}", "numpy": f"np.{call}", "torch": f"torch.{call}"})
 

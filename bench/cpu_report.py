@@ -71,7 +71,7 @@ def rows_of(cells):
         large = [c for c in broad if c["size"] == LARGE and c["name"] not in NOT_MEMORY_BOUND]
         rows += worst_row("large elementwise against a plain loop", large, "floor", 1.1)
     rows += worst_row("small matmul", groups["small matmul"], "torch", 1 / 3)
-    # A third of PyTorch's time is what saving its overhead gives; in batches, where there is none, it would be beyond the
+    # A third of PyTorch's time comes from saving its overhead. Batches have no such overhead, so a third would exceed the
     # processor's peak rate.
     rows += worst_row("small matmul, batched", groups["batched small matmul"], "best", 1)
     rows += worst_row("matmul against OpenBLAS", groups["matmul"], "floor", 1.03)

@@ -72,7 +72,7 @@ def timers(case, libraries, floor):
         if library == "floor":
             if floor:
                 function, arguments = floor.calls(expression, inputs)
-                # The arguments are addresses: the timer keeps what they point to.
+                # The arguments are addresses: the timer keeps the memory alive.
                 found[library] = timeit.Timer("function(*arguments)",
                                               globals={"function": function, "arguments": arguments, "inputs": inputs})
         elif library in libraries:

@@ -45,7 +45,7 @@ GROWTH = [
     case("take_along_axis", "bp.take_along_axis(x, i, axis=0)", "np.take_along_axis(x, i, 0)", "torch.take_along_dim(x, i, 0)"),
 ]
 
-# Of `x` and the inputs that `inputs` makes; the work is that of the whole.
+# Of `x` and the inputs that `inputs` makes; the work is on the whole.
 WHOLE = {
     "delete(x, 5)": (lambda r: {"x": r.standard_normal(10**6, dtype=np.float32)}, case(
         "", "bp.delete(x, 5)", "np.delete(x, 5)", "torch.cat([x[:5], x[6:]])")),

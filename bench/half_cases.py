@@ -67,7 +67,7 @@ CASTS.update({"copy": "bp.copy(x)", "copy, transposed": "bp.copy(m.T)", "copy, e
 
 
 def axes(name, operand="m", flat="x", more=""):
-    """Over everything, over the last axis and over the first one of a square."""
+    """Over all elements, over the last axis, and over the first axis of a square matrix."""
     return {f"{name}, {title}": f"bp.{name}({values}{axis}{more})"
             for title, values, axis in (("whole", flat, ""), ("rows", operand, ", axis=1"), ("columns", operand, ", axis=0")) if values}
 

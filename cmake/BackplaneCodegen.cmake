@@ -21,8 +21,8 @@ if(NOT BACKPLANE_OPS_YAML) # set by BackplaneConfig.cmake where the SDK is insta
   get_filename_component(BACKPLANE_OPS_YAML ${CMAKE_CURRENT_LIST_DIR}/../ops.yaml ABSOLUTE)
 endif()
 
-# The registry file and all that it includes; ARGN: what has been found already. Paths are read as codegen reads them, which
-# allows only letters that YAML writes as they are. What is wrong with one is codegen's to report, with its place.
+# The registry file and all that it includes; ARGN: the files found so far. Paths are read as codegen reads them, which
+# allows only letters that YAML writes as they are. Codegen reports a wrong path, with its position.
 function(_backplane_registry_files OUT FILE)
   set(files ${FILE})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FILE})

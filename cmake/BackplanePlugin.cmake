@@ -23,7 +23,7 @@
 #
 # CTest then runs `backplane conformance` on each of the devices, which the plugin NAME brings or has kernels for, as
 # NAME.conformance.DEVICE; with MODES (test grad perf support stress async) once in each, as NAME.conformance.DEVICE.MODE.
-# On a machine without NVIDIA's driver, those of the device cuda run on the emulated driver that the SDK has.
+# On a machine without NVIDIA's driver, the tests of the device cuda run on the SDK's emulated driver.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)

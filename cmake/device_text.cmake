@@ -1,7 +1,7 @@
 # cmake -DINPUT=FILE -DOUTPUT=HEADER -DNAME=NAME -DTYPE=CudaModule|OpenclProgram|VulkanShader -DFILE=WORD
 #   -DINCLUDE=cuda|opencl|vulkan [-DFOLDERS=DIR,...] -P: a header that defines NAME, of TYPE, over the content of a file.
-# Lines `#include "X"` of files in FOLDERS are replaced by those files, since the compiler that reads the text later knows
-# no folders. SPIR-V is no text: its bytes are taken as they are.
+# Lines `#include "X"` of files in FOLDERS are replaced by those files, because the compiler that reads the text later has
+# no folders. SPIR-V is binary: its bytes are copied unchanged.
 if(INCLUDE STREQUAL vulkan)
   file(READ ${INPUT} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

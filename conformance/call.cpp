@@ -56,14 +56,14 @@ class Checked {
   bool before_;
 };
 
-// An op that is no view gives memory of its own: a change of its result would change the argument.
+// An op that is not a view must return new memory: a change of its result would change the argument.
 void check_own_memory(const Entry& entry, const Arguments& arguments, const Tensor& result, size_t i,
                       std::vector<std::string>& touched) {
   if (entry.has("view") || entry.has("maybe_view") || entry.has("composite") || entry.exempt("alias")) return;
   for (const Arguments::Held& held : arguments.held())
     if (result.get()->storage == held.placed.tensor.get()->storage && held.placed.before.count() > 0)
       touched.push_back("result " + std::to_string(i) + ": is a view of argument " + entry.args[held.argument].name +
-                        ", which the entry does not say; state `alias: " + entry.args[held.argument].name +
+                        ", which the entry does not state. Fix: state `alias: " + entry.args[held.argument].name +
                         "` with `put`, or copy it");
 }
 

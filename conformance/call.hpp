@@ -72,7 +72,7 @@ class Arguments {
   Arguments(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options);
   const std::vector<bp_value>& values() const { return values_; }
   std::vector<bp_value>& values() { return values_; }
-  // Names of the arguments whose buffers differ from what was put there; `but`: of the one that is to change, or -1.
+  // Names of the arguments whose buffers were changed; `but`: the argument that the op changes, or -1.
   std::vector<std::string> changed(const Entry& entry, int but) const;
   struct Held {
     size_t argument;

@@ -98,7 +98,8 @@ void warn_of_rows_for_nobody() {
   for (const PluginInfo& plugin : plugins())
     for (const std::string& backend : plugin.waits_for)
       fmt::print(
-          "warning: plugin {} has kernel rows for {}, which no plugin brings: they are never called. Fix: correct the "
+          "warning: plugin {} has kernel rows for {}, which no plugin provides: they are never called. Fix: correct "
+          "the "
           "name, or load the plugin that brings it\n",
           plugin.name, backend);
 }
@@ -121,7 +122,7 @@ void report_stopped(const Options& options, const std::string& device, const Jou
                     double seconds) {
   const auto [outcomes, current] = journal.found();
   report(options, device, outcomes, seconds, true);
-  fmt::print("stopped by {} while it tried {}; the table has what came before.{}\n",
+  fmt::print("stopped by {} while it tried {}; the table has the results so far.{}\n",
              signal == SIGINT ? "SIGINT" : "SIGTERM", current.empty() ? "the first work" : current,
              options.json.empty() ? "" : " Go on with the same options and --resume");
 }
@@ -161,7 +162,7 @@ std::vector<Placement> placement_of(OpHandle op, bp_device device) {
 
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
-  BP_CHECK(mode != std::end(kModes), VALUE, "conformance: there is no mode \"", options.mode, "\"");
+  BP_CHECK(mode != std::end(kModes), VALUE, "conformance: found no mode \"", options.mode, "\"");
   StopSignals signals;
   const bool checked = check_kernels(false);  // on where the environment asks for it
   enable_checked_kernels();

@@ -14,7 +14,7 @@ struct Differentiated {
   std::vector<size_t> of;  // per gradient: its place among the tensors of the call
 };
 
-// In the dtypes of the inputs. `again`: the gradients are those of the sum of <gradient, its random direction>, over
+// In the dtypes of the inputs. `again`: the gradients of the sum of <gradient, its random direction>, over
 // the inputs that move it: second derivatives.
 Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again = false);
 

@@ -47,11 +47,11 @@ std::string Journal::header(const Options& options, const std::string& device) c
 
 void Journal::read_parts(const std::string& expected) {
   std::ifstream file(path_);
-  BP_CHECK(file, VALUE, "conformance: --resume: there is no ", path_,
+  BP_CHECK(file, VALUE, "conformance: --resume: found no ", path_,
            "; a run with the same --json that was stopped leaves it");
   std::string line;
   std::getline(file, line);
-  BP_CHECK(line + "\n" == expected, VALUE, "conformance: --resume: ", path_, " is of another run: found ", line,
+  BP_CHECK(line + "\n" == expected, VALUE, "conformance: --resume: ", path_, " belongs to another run: found ", line,
            ", expected ", expected.substr(0, expected.size() - 1));
   // The last line may be cut off where the run ended. Outcomes count when their op is done.
   std::vector<Outcome> pending;

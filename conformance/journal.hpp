@@ -1,7 +1,7 @@
-// What a run has found so far: kept in a file for a later run that goes on, and shown if a signal stops the run.
+// The outcomes of a run so far: kept in a file for a later run that resumes it, and shown if a signal stops the run.
 //
 // With `--json FILE` the outcomes of each op are appended to FILE.partial when the op is done. `--resume` reads them
-// back. SIGTERM and SIGINT print the table of what is there and end the process; a kernel that never returns does not
+// back. SIGTERM and SIGINT print the table so far and end the process; a kernel that never returns does not
 // keep them from it.
 #pragma once
 

@@ -16,7 +16,7 @@ std::string bytes_of(const Array& array, size_t i) {
   return {reinterpret_cast<const char*>(array.bytes.data()) + i * item, item};
 }
 
-// Has an argument the word by which the op computes (`moves: unless accumulate`)?
+// Does an argument have the word with which the op computes (`moves: unless accumulate`)?
 bool computes_here(const Entry& entry, const Inputs& inputs) {
   const uint64_t where = op_def(entry.op).computes_where;
   for (size_t i = 0; i < inputs.size() && i < 64; ++i)
@@ -58,7 +58,7 @@ std::string element_from_nowhere(const Entry& entry, const Inputs& inputs, const
     add_numbers(inputs, results[r].dtype, known);
     for (size_t i = 0; i < results[r].count(); ++i)
       if (!known.count(bytes_of(results[r], i)))
-        return fmt::format("result {}: element {} of {} is {:.9g}, which is no element of an argument", r, i,
+        return fmt::format("result {}: element {} of {} is {:.9g}, which is not an element of an argument", r, i,
                            shape_text(results[r].shape), results[r].at(i).re);
   }
   return "";

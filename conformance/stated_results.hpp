@@ -14,12 +14,12 @@ namespace backplane::conformance {
 bool states_results(const Entry& entry, size_t sample, const Inputs& inputs);
 // How the results differ from the stated ones; "" where they do not.
 std::string unlike_stated(const Entry& entry, size_t sample, const std::vector<Array>& results);
-// What of a padded result is not padding though it should be, or a count that is none; "" where all is as it should be.
+// The first element of a padded result that should be padding and is not, or a wrong count; "" if all is correct.
 std::string wrong_padding(const Entry& entry, const std::vector<Array>& results);
 
-// Of `moves: true`: which element of the results is none of the arguments' elements, nor a number that was given, nor
-// 0; empty: each is one. Of results of a dtype that no argument has, and of calls that compute by an argument's word,
-// nothing is said.
+// For `moves: true`: the first element of the results that is not an element of an argument, a given number or
+// 0; empty if there is none. For results of a dtype that no argument has, and for calls that compute by an argument's
+// word, nothing is said.
 std::string element_from_nowhere(const Entry& entry, const Inputs& inputs, const std::vector<Array>& results);
 
 }  // namespace backplane::conformance

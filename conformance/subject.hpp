@@ -1,4 +1,4 @@
-// What is tried: a device, and the device that answers what is right.
+// The subject of the tests: a device, and the reference device.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct Subject {
 // Called before each entry or law: how many are done, of how many, and its name.
 using Progress = std::function<void(size_t, size_t, const std::string&)>;
 
-// A mode: calls every sample of the entries in its way, and appends what it found.
+// A mode: calls every sample of the entries in its way, and appends the outcomes.
 using Mode = void(const Subject& subject, const std::vector<Entry>& entries, const Options& options,
                   const Progress& progress, std::vector<Outcome>& outcomes);
 Mode run_tests;      // results

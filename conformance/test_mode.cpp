@@ -88,7 +88,7 @@ class EntryTest {
     const std::string strange = element_from_nowhere(entry_, inputs, results);
     if (strange.empty()) return;
     outcome.verdict = Verdict::kFail;
-    outcome.text = strange + ", though the entry says `moves: true`; leave that out, or `moves: unless ARGUMENT`";
+    outcome.text = strange + ", but the entry says `moves: true`. Fix: leave that out, or `moves: unless ARGUMENT`";
     outcomes_.push_back(std::move(outcome));
   }
 
@@ -145,7 +145,7 @@ class EntryTest {
     if (after >= before + kCalls) {
       outcome.verdict = Verdict::kFail;
       outcome.text = std::to_string(kCalls) + " calls left " + std::to_string(after - before) +
-                     " tensors of the device alive; a kernel releases what it retains";
+                     " tensors of the device alive; a kernel must release what it retains";
     }
     outcomes_.push_back(std::move(outcome));
   }

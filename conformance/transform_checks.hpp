@@ -8,7 +8,7 @@
 
 namespace backplane::conformance {
 
-// What was found, or why not: NOT_IMPLEMENTED of an op that has no such rule.
+// The outcome, or the reason why there is none: NOT_IMPLEMENTED for an op without such a rule.
 struct Transformed {
   bp_status status = BP_OK;
   std::string message;

@@ -1,4 +1,4 @@
-// What the modes share: in which dtypes a sample is called, what answers what is right, and how an outcome is judged.
+// Shared by the modes: the dtypes in which a sample is called, the reference, and the judgement of an outcome.
 #pragma once
 
 #include <string>

@@ -42,7 +42,7 @@ def accuracy_check(result: Any) -> tuple[str, bool]:
 
 
 def checks(cpu: Any, other: Any) -> Iterator[tuple[str, bool]]:
-    """(what was seen, was it as promised), in words for people."""
+    """(an observation as text, whether it is correct)."""
     difference = worst_difference(cpu["losses"], other["losses"])
     apart = abs(cpu["accuracy"] - other["accuracy"])
     name = other["device"]

@@ -58,7 +58,7 @@ def train_compiled(images: Any, labels: Any, options: argparse.Namespace, genera
 
 
 def read_by_runner(model: pathlib.Path, images: Any, device: str, plugin: str | None) -> list[int]:
-    """The labels that `backplane run` finds, started with an empty environment: there is no Python in it."""
+    """The labels that `backplane run` finds, started with an empty environment, so without Python."""
     runner = shutil.which("backplane")
     assert runner is not None, "the command backplane is not on the PATH"
     given, found = model.with_name("held-out.npy"), model.with_name("labels.npy")

@@ -20,7 +20,7 @@ def loss_curve(losses: list[float], path: pathlib.Path) -> None:
 
 
 def misread(images: Any, labels: Any, predictions: list[int], path: pathlib.Path, columns: int = 8) -> None:
-    """Each misread image (n, 1, 8, 8) with what it was read as, and what it is."""
+    """Each misread image (n, 1, 8, 8) with its predicted and its true label."""
     wrong = [index for index, guess in enumerate(predictions) if guess != labels[index]]
     rows = max(1, math.ceil(len(wrong) / columns))
     figure, grid = pyplot.subplots(rows, columns, figsize=(columns * 1.2, rows * 1.5), squeeze=False)

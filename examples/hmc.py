@@ -99,7 +99,7 @@ def main() -> None:
     x, y = samples[..., 0], samples[..., 1]
     print(f"{x.size} samples, {np.mean(accepted):.1%} accepted; mean of x {x.mean():+.3f} (0), variance {x.var():.3f} (1); mean of y {y.mean():.3f} (0.5)")
     if abs(x.mean()) > 0.1 or abs(x.var() - 1) > 0.15 or abs(y.mean() - 0.5) > 0.1:
-        raise SystemExit("the moments of the samples are not those of the distribution")
+        raise SystemExit("the moments of the samples differ from the distribution's")
     options.out.mkdir(parents=True, exist_ok=True)
     picture(samples, options.out / "hmc.png")
 

@@ -85,7 +85,7 @@ def complete(folder):
 
 
 def problems(wheel, folder):
-    """What is wrong with a wheel that lies unpacked in the folder."""
+    """The faults of a wheel that is unpacked in the folder."""
     if "manylinux" not in wheel.name:
         yield f"{wheel.name}: auditwheel gave it no manylinux tag"
     if wheel.name.startswith("backplane-") and wheel.stat().st_size > LARGEST_CORE:

@@ -56,7 +56,7 @@ def _named(space, name):
 
 
 def __getattr__(name):
-    """NumPy takes long to import, so it is imported at the first use of a name."""
+    """NumPy takes long to import, so the first use of a name imports it."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

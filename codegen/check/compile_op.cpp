@@ -65,8 +65,7 @@ void OpCompiler::check_nesting() {
     if (f.line > 0) where = {where.file, f.line, 1};
     error(where, "map and fold lie " + std::to_string(deepest) +
                      " deep within each other here, counting the lists that they read; expected at most " +
-                     std::to_string(kMaxNesting) +
-                     ": compute one of the lists in the body that reads it, or split the op");
+                     std::to_string(kMaxNesting) + ". Fix: compute a list in the body that reads it, or split the op");
   }
 }
 

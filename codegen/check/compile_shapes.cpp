@@ -34,7 +34,7 @@ std::string letter_word(char letter) {
   }
 }
 
-// Sizes that are none in any call.
+// Sizes that are invalid in every call.
 void refuse_sizes(FormulaCompiler& compiler, const Program& program, const Expr& expr, uint32_t at) {
   const Node& node = program.nodes()[at];
   const bool joined = expr.kind == Expr::Kind::kBinary && node.kind == BP_NODE_BUILTIN;

@@ -309,7 +309,7 @@ void OpCompiler::refuse_unreachable_rules() {
       if (runs)
         error(rule.where,
               "no gradient passes through the results of '" + entry_.name() +
-                  "', none of which is floating or complex: this rule would never run, and the gradient "
+                  "', which are not floating or complex: this rule would never run, and the gradient "
                   "be zero. Fix: return a floating dtype, and let the gradient pass straight through, as in "
                   "`decompose: x + stop_gradient(round(x) - x)`; or state zero");
     }

@@ -187,7 +187,7 @@ uint32_t FormulaCompiler::pass(const Expr& at, const Entry& callee, const Arg& p
     return program_.add(BP_NODE_LIST, 0, {value.node});
   const Node& node = program_.nodes()[value.node];
   if (takes_list && node.kind == BP_NODE_LIST && node.inputs.empty()) return value.node;
-  // A list of which every element is absent has no type of its own.
+  // A list of absent elements has no type of its own.
   const bool all_absent =
       node.kind == BP_NODE_LIST && std::all_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t i) {
         return program_.nodes()[i].kind == BP_NODE_CONST &&

@@ -108,7 +108,7 @@ Value FormulaCompiler::special(const Expr& expr) {
               }()));
 }
 
-// By a `let` of the formula, or one of the entry below the one that reads it.
+// By a `let` of the formula, or a `let` of the entry below the one that reads it.
 bool FormulaCompiler::is_bound_later(const Expr& name) const {
   std::vector<const Expr*> open = {&whole_};
   while (!open.empty()) {
@@ -146,7 +146,7 @@ Value FormulaCompiler::attribute(const Expr& expr) {
   return member(expr, compile(base));
 }
 
-// `g.NAME`, `out.NAME`, `t.x`, `needs.x`, `b.x`; the long words likewise
+// `g.NAME`, `out.NAME`, `t.x`, `needs.x`, `b.x`; and the long words
 bool FormulaCompiler::special_member(const Expr& expr, Value& out) {
   const std::string& base = expr.children[0]->name;
   for (const Variable& variable : scope_.variables)

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = Type::Kind;
 
-// nullptr for a node that is no constant.
+// nullptr for a node that is not a constant.
 const Const* constant_of(const Program& program, uint32_t node) {
   const Node& n = program.nodes()[node];
   return n.kind == BP_NODE_CONST ? &program.consts()[static_cast<size_t>(n.imm)] : nullptr;

@@ -16,7 +16,7 @@ struct Word {
   std::string_view name;
   size_t arguments;
 };
-// Of arguments that are no tensors, in `to`.
+// For arguments that are not tensors, in `to`.
 constexpr Word kFunctions[] = {{"composed", 2}, {"reciprocal", 1}};
 constexpr Word kConditions[] = {{"integer", 1},    {"floating", 1}, {"real", 1},     {"signed", 1},
                                 {"same_dtype", 2}, {"exact", 2},    {"in_order", 1}, {"power_of_two", 1}};

@@ -56,7 +56,7 @@ std::string why_not_elementwise(const Entry& entry) {
   for (const Arg& arg : signature.args) {
     const bool scalar = arg.is_tensor() || arg.type == BP_TYPE_SCALAR || arg.type == BP_TYPE_DTYPE;
     if (!scalar || arg.has(BP_ARG_LIST) || arg.has(BP_ARG_OPTIONAL) || arg.has(BP_ARG_OPTIONAL_ELEMENTS))
-      return "takes '" + arg.name + "', which is no element and no number";
+      return "takes '" + arg.name + "', which is not an element or a number";
   }
   if (!entry.dtypes.promote) return "has no compute dtype";
   return "";

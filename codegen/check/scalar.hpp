@@ -58,8 +58,8 @@ struct ScalarFunction {
   std::set<std::string> called_spaces;  // namespaces of the functions that it calls
 };
 
-// Every function of the registry's files, those that one calls before it. `diagnostics` gets the mistakes of `scalar`;
-// a decomposition that is none over elements is left out in silence.
+// Every function of the registry's files, in an order with called functions first. `diagnostics` gets the mistakes of
+// `scalar`; a decomposition that is not elementwise is left out silently.
 std::vector<std::unique_ptr<ScalarFunction>> compile_scalars(const std::vector<std::unique_ptr<RegistryFile>>& files,
                                                              const Registry& names, Diagnostics& diagnostics);
 

@@ -302,7 +302,7 @@ ScalarCompiler::Maybe ScalarCompiler::table(const Expr& expr) {
   return list;
 }
 
-// Brings all to one dtype: numbers take that of what they meet, real ones become complex beside a complex one.
+// Brings all to one dtype: numbers take the dtype of the other operand, real ones become complex beside a complex one.
 bool ScalarCompiler::unify(const Expr& at, std::vector<Value*> values, bp_dtype wanted) {
   for (const Value* value : values) {
     if (!value->is_node()) continue;

@@ -1,4 +1,4 @@
-// Types one formula over elements; see scalar.hpp. Numbers are weak: they take the dtype of what they meet.
+// Types one formula over elements; see scalar.hpp. Numbers are weak: they take the dtype of the other operand.
 #pragma once
 
 #include "check/scalar.hpp"
@@ -85,8 +85,8 @@ class ScalarLibrary {
  public:
   ScalarLibrary(const Registry& names, Diagnostics& mistakes) : names_(names), mistakes_(mistakes) {}
 
-  // nullptr: there is none; `why` then says so, for a call in a formula. `result` is asked for of entries whose Dtype
-  // argument states it.
+  // nullptr without one; `why` then gives the reason, for a call in a formula. `result` is asked for of entries whose
+  // Dtype argument states it.
   const ScalarFunction* find(const Entry& entry, bp_dtype compute, bp_dtype result, std::string& why);
   void make_all(const Entry& entry);
   const Registry& names() const { return names_; }

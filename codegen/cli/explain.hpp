@@ -1,4 +1,4 @@
-// `--explain OP`: what was stated, what was derived, and what codegen made of it.
+// `--explain OP`: the stated rules, the derived rules, and codegen's outputs.
 #pragma once
 
 #include <iosfwd>

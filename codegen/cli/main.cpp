@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--stamp", options.stamp, "A file that is new after each run: what make compares with the inputs")
       ->type_name("FILE");
-  app.add_option("--explain", options.explain, "Prints what was derived for an op")->type_name("OP");
+  app.add_option("--explain", options.explain, "Prints the derived rules of an op")->type_name("OP");
   app.add_flag(
       "--standalone", options.standalone,
       "Scalar headers hold the functions of other namespaces that they call, and include no header of the SDK");

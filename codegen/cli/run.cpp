@@ -44,7 +44,7 @@ std::vector<fs::path> prefixes() {
 }
 
 // share/backplane/ops.yaml of the first that has it, which a build has as a link. The file itself: includes are read
-// from its folder. Empty: there is none.
+// from its folder. Empty if no folder has it.
 std::string installed_registry() {
   for (const fs::path& prefix : prefixes()) {
     std::error_code error;

@@ -333,7 +333,7 @@ class Parser {
   // write the names.
   ExprPtr horner(ExprPtr call) {
     if (call->children.size() != 2 || !call->keywords.empty())
-      return fail("'polynomial' takes a value and a list of coefficients, that of the highest power first");
+      return fail("'polynomial' takes a value and a list of coefficients, the highest power first");
     const size_t at = call->offset;
     const auto named = [&](const char* word) { return make(Expr::Kind::kName, at, word); };
     const auto operate = [&](const Operator& op, ExprPtr left, ExprPtr right) {

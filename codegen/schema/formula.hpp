@@ -51,7 +51,7 @@ struct Expr {
   std::vector<Keyword> keywords;  // of a call
 };
 
-// nullptr with a diagnostic where the text is no formula.
+// nullptr with a diagnostic if the text is not a formula.
 ExprPtr parse_formula(const Text& text, Diagnostics& diagnostics);
 
 // A deep copy, for formulas that serve twice.

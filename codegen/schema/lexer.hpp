@@ -51,7 +51,7 @@ class TokenStream {
 
 // How a token reads in an error: "'foo'" or "the end".
 std::string quoted(const Token& token);
-// What is written here in place of an operator of other languages; empty for what is none of these.
+// The replacement for an operator of other languages; empty for other symbols.
 std::string_view foreign_operator(std::string_view symbol);
 
 }  // namespace backplane::codegen

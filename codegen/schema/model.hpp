@@ -91,7 +91,7 @@ struct Table {
   ExprPtr list;
 };
 
-// A formula with names for what it is given: `define: {halves(x): x * 0.5}`.
+// A formula with named parameters: `define: {halves(x): x * 0.5}`.
 struct Definition {
   Text name;  // with its parameters
   std::string word;
@@ -162,7 +162,7 @@ struct Sample {
   std::string varies;  // of a derived one: the argument that is another one than in the sample that it is made of
 };
 
-// Another way to call an op from Python: a word for one of its arguments, or a signature and its call.
+// Another way to call an op from Python: a word for an argument, or a signature and its call.
 struct OpSpelling {
   Location where;
   Text text;                           // the word, or the signature

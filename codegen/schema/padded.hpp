@@ -10,7 +10,7 @@ namespace backplane::codegen {
 
 // Does a `shape:` of the entry call `dynamic`?
 bool states_largest_size(const YamlNode* shape);
-// Makes of the signature that of the padded form.
+// Converts the signature to the padded form.
 void make_padded(ValueReader& reader, Entry& entry);
 // `dynamic(max=N)` becomes the shape [N]; false where the shape is something else.
 bool read_largest_size(ValueReader& reader, ShapeSpec& shape);

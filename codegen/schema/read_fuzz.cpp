@@ -28,8 +28,8 @@ void read_fuzz(ValueReader& reader, const YamlNode& node, Entry& entry) {
   for (const auto& [name, range] : reader.read_word_map(node, "fuzz")) {
     const int arg = entry.signature.find_arg(name.value);
     if (arg < 0 || entry.signature.args[static_cast<size_t>(arg)].type != BP_TYPE_SCALAR) {
-      reader.diagnostics().error(
-          name.location(), "'fuzz' names '" + name.value + "', which is no Scalar of '" + entry.name() + "'; name one");
+      reader.diagnostics().error(name.location(), "'fuzz' names '" + name.value + "', which is not a Scalar of '" +
+                                                      entry.name() + "'; name one");
       continue;
     }
     std::optional<FuzzRange> found = range_of(range.value);

@@ -135,7 +135,7 @@ class RuleReader {
     if (out.size() == before) refuse("'like vjp' finds no rule in 'vjp'; write the formula");
   }
 
-  // One word for another of its length, so that places in the text stay what they are in the file.
+  // Replaces a word by another of equal length, so that positions in the text still match the file.
   std::string with_tangent(const Text& vjp) {
     std::string text = vjp.value;
     const auto is_free = [&](const char* word) { return entry_.signature.find_arg(word) < 0; };

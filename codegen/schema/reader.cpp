@@ -153,7 +153,7 @@ class EntryReader {
     for (const auto& [key, value] : choices->entries) {
       const int index = entry_.signature.find_arg(key->text.value);
       if (index < 0 || entry_.signature.args[static_cast<size_t>(index)].type != BP_TYPE_STR) {
-        reader_.error(*key, "'" + key->text.value + "' is no str argument of '" + entry_.name() + "'; remove it");
+        reader_.error(*key, "'" + key->text.value + "' is not a str argument of '" + entry_.name() + "'; remove it");
         continue;
       }
       Arg& arg = entry_.signature.args[static_cast<size_t>(index)];

@@ -8,7 +8,7 @@
 
 namespace backplane::codegen {
 
-// Never nullptr; the file has no entries where it cannot be read at all. What it includes is read with it, from paths
+// Never nullptr; the file has no entries if it cannot be read. Included files are read with it, from paths
 // beside `path`.
 std::unique_ptr<RegistryFile> read_registry(const std::string& path, bool imported, Diagnostics& diagnostics);
 std::unique_ptr<RegistryFile> read_registry_text(std::string path, std::string text, bool imported,

@@ -60,7 +60,7 @@ class SignatureParser {
     return std::string(tokens_.take().text);
   }
 
-  // Of `step_(Tensor(mut) p, ...)`: the op step, whose results are the new values of what it changes.
+  // Of `step_(Tensor(mut) p, ...)`: the op step, whose results are the new values of the changed arguments.
   void results_of_changes() {
     const Token at = tokens_.peek();
     if (at.is("->")) {
@@ -217,7 +217,7 @@ class SignatureParser {
       value.number = -value.number;
       value.text = "-" + value.text;
       if (value.kind != Literal::Kind::kInt && value.kind != Literal::Kind::kFloat)
-        tokens_.error(token, "'-' stands before something that is no number");
+        tokens_.error(token, "'-' must be followed by a number");
       return value;
     }
     value.text = token.text;

@@ -45,7 +45,7 @@ size_t Source::offset(size_t line, size_t column) const {
 }
 
 // YAML changes only white space and escapes between the file and the value, so the n-th visible character of the
-// value is the n-th visible one of the file.
+// value is the n-th visible character of the file.
 Location Text::location(size_t at) const {
   if (!source) return {};
   const std::string& text = source->text();

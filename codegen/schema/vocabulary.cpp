@@ -1,5 +1,5 @@
-// The tables: those of the contract by its lists, the words of the YAML form here; docs/reference/ops-yaml.md describes
-// each.
+// The tables: the contract's tables from its lists, the words of the YAML form here; docs/reference/ops-yaml.md
+// describes each.
 #include "schema/vocabulary.hpp"
 
 #include <algorithm>

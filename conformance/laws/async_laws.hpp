@@ -18,15 +18,15 @@ void run_op_into(const char* op, std::initializer_list<bp_value> args, const Ten
 
 Tensor floats(const std::vector<float>& values, bp_device device);
 std::vector<float> read_floats(const Tensor& tensor);
-// x + kLateSteps, one after the other: of kLateCount elements, work that a device has not come to for a while.
+// x + kLateSteps, one after the other. With kLateCount elements, a device needs a while to reach the last one.
 inline constexpr int kLateSteps = 8;
 inline constexpr int64_t kLateCount = 1 << 16;
 Tensor late(Tensor x);
 // Throws with the first element that is not `expected`.
 void expect_all(const Tensor& tensor, float expected, const char* what);
 
-// Runs `task` on a thread of its own. False: it was not over in `seconds`; the thread is left alone, and whatever it
-// holds with it.
+// Runs `task` on a new thread. False: it did not end within `seconds`; the thread is abandoned, with all that it
+// holds.
 bool ends_in(int seconds, std::function<void()> task);
 
 // The stream's work behind this does not run until `release`, or for some seconds at most: a device that cannot go on

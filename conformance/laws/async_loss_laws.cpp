@@ -83,7 +83,7 @@ void a_reset_ends_all_waits(bp_device device) {
   expect_works(device, "a device that was reset while threads waited for it");
 }
 
-// Its plan, its executables and what it keeps between calls are made anew.
+// Its plan, its executables and its state between calls are made again.
 void compiled_graphs_survive_a_reset(bp_device device) {
   const auto inputs = [device](float x) { return std::vector<Tensor>{floats(std::vector<float>(5000, x), device)}; };
   const Graph graph = make_graph(

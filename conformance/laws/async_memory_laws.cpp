@@ -53,7 +53,7 @@ void tensors_may_pass_between_streams(bp_device device) {
   expect_all(x, 60, "a tensor that 60 steps on three streams have added 1 to");
 }
 
-// Kernels that need scratch memory find none that is free: the host gives back what it keeps, and waits for what uses
+// Kernels that need scratch memory find no free block: the host releases its caches, and waits for the work that uses
 // it.
 void scratch_is_found_under_pressure(bp_device device) {
   struct Limit {

@@ -1,4 +1,4 @@
-// Laws of work that outlives what asked for it: mode async. Errors that come late reach whoever reads what was to be
+// Laws of work that outlives its call: mode async. Late errors reach the readers of data that was to be
 // written; executables and constants stay until the work that uses them has ended.
 #include <memory>
 

@@ -55,7 +55,7 @@ class Compared {
     for (const Tensor& result : graph_.call(one.inputs)) found.push_back(from_tensor(result));
     const std::string what = difference(within, found, one.expected);
     for (const Placed& input : one.placed)
-      if (!input.is_untouched()) return text_ + ": the graph wrote into one of its inputs";
+      if (!input.is_untouched()) return text_ + ": the graph wrote into an input";
     return what.empty() ? "" : text_ + ": " + what;
   }
 

@@ -105,7 +105,7 @@ void tickets_complete(const Table& table) {
   }
 }
 
-// What a stream has done stays done while it waits for another.
+// Completed work of a stream stays completed while the stream waits for another.
 void waits_take_no_tickets(const Table& table) {
   LongWork work(table);
   Block x(table, 4096);
@@ -124,7 +124,7 @@ void waits_take_no_tickets(const Table& table) {
   }
 }
 
-// Much work on one stream, the end of which another one reads: too early without the wait.
+// Much work on one stream, whose result another stream reads: without the wait, it would read too early.
 void streams_wait(const Table& table) {
   constexpr uint64_t kSize = 8 << 20;
   Block x(table, kSize), y(table, kSize), z(table, kSize);
@@ -228,7 +228,7 @@ void large_blocks_keep_offsets(const Table& table) {
 void properties_are_sound(const bp_device_properties& found) {
   BP_CHECK(found.name[0], DATA, "properties: the name is empty");
   BP_CHECK((found.alignment & (found.alignment - 1)) == 0, DATA, "properties: alignment ", found.alignment,
-           " is no power of two");
+           " is not a power of two");
 }
 
 }  // namespace

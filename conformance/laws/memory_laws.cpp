@@ -81,7 +81,7 @@ std::vector<std::string> kinds_of(const Table& table, const bp_extension_memory&
     if (!name) break;
     kinds.emplace_back(name);
   }
-  BP_CHECK(!kinds.empty(), DATA, "memory.kind: there is no kind; expected the usual one at index 0");
+  BP_CHECK(!kinds.empty(), DATA, "memory.kind: found no kind, expected the usual one at index 0");
   BP_CHECK(kinds.size() < 64, DATA, "memory.kind: index 63 still has a name; expected NULL past the last kind");
   return kinds;
 }
@@ -133,7 +133,7 @@ void memory_of_kinds_comes_back(const Table& table, const bp_extension_memory& m
 
 // ---- a backend's pool
 
-// A block is given while work still reads it; what is taken for another stream must not be that memory yet.
+// A block is given while work still reads it. A block that is taken for another stream must not be that memory yet.
 void given_blocks_are_read_first(const Table& table, const bp_extension_memory& memory) {
   constexpr uint64_t kSize = 1 << 20;
   const auto take = [&](const Stream& stream) {

@@ -119,7 +119,7 @@ void a_capture_is_given_up(const Table& table, const bp_extension_capture& captu
 
 // ---- profiler
 
-// Marks are no work of the host's: its tickets stay what they are, and so does what its work gives.
+// Marks are not work of the host: its tickets do not change, and neither do its results.
 void ranges_change_nothing(const Table& table, const bp_extension_profiler& profiler) {
   constexpr uint64_t kSize = 4096;
   const auto begin_range = [&](const Stream& stream, const char* name) {
@@ -163,11 +163,11 @@ void waits_end_in_time(const Table& table) {
     BP_CHECK(done == 0 || done == 1, DATA, "wait_for: done is ", done, "; expected 0 or 1");
     BP_CHECK(done == 0 || stream.completed() >= ticket, DATA, "wait_for: says that ticket ", ticket,
              " is complete, and `completed` says ", stream.completed());
-    BP_CHECK(done == 1 || timeout != kLongWait, DATA, "wait_for: work of milliseconds has not ended in a minute");
+    BP_CHECK(done == 1 || timeout != kLongWait, DATA, "wait_for: work of milliseconds did not end within a minute");
   }
 }
 
-// What is given up stays so until the reset. Its blocks and its stream go with that.
+// An aborted device stays aborted until the reset. Its blocks and its stream end with the reset.
 void an_abort_ends_waits(const Table& table) {
   bp_stream* stream = make_stream(table);
   void *x = nullptr, *y = nullptr;

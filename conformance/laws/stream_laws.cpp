@@ -1,6 +1,7 @@
 // Laws of the extensions about streams: streams of a priority and those of others, time, callbacks, peers.
 //
-// An order is tried behind work that takes a while, and behind a callback that sleeps: what comes too early is seen.
+// An order is tested behind work that takes a while, and behind a callback that sleeps: work that runs too early is
+// seen.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -42,7 +43,7 @@ void priorities_have_streams(const Table& table, const bp_extension_streams& str
   }
 }
 
-// What was put on the other front of one stream comes first: no wait stands between the two.
+// Work that another handle of the same stream put there comes first, without a wait between the two.
 void foreign_streams_are_in_order(const Table& table, const bp_extension_streams& streams) {
   LongWork work(table);
   Block x(table, 4096);
@@ -61,7 +62,7 @@ void foreign_streams_are_in_order(const Table& table, const bp_extension_streams
     x.put(first, pattern(4096, round));
     first.flush();
     expect_bytes(x.get(second, 0, 4096), pattern(4096, round),
-                 "what was put on a stream and read through the one that import_handle made of its handle");
+                 "work of a stream, read through the stream that import_handle made of its handle");
     second.wait();
     first.wait();
   }
@@ -163,8 +164,8 @@ void completions_come_between(const Table& table, const bp_extension_callbacks& 
   }
 }
 
-// A function that is over when what has to wait for it came too early, or never comes: it waits to be let go, so that a
-// machine on which this thread gets no time for a while hides nothing.
+// A function that ends only when it is released, or when a check that must wait for it ran too early: so a
+// machine that does not run this thread for a while cannot hide a fault.
 struct Held {
   std::atomic<bool> go{false}, let_go{false}, over{false};
   static void BP_CALL hold(void* argument) {

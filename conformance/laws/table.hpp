@@ -69,10 +69,10 @@ class Table {
   bp_device_properties properties_;
 };
 
-// Throws where there is none.
+// Throws if the backend makes none.
 bp_stream* make_stream(const Table& table);
 
-// It waits for its work before it goes, so it is declared behind the blocks which that reads and writes: a law that
+// It waits for its work before it ends. Declare it after the blocks that the work reads and writes: a law that
 // throws leaves none of it queued on freed memory.
 class Stream {
  public:
@@ -129,7 +129,7 @@ class LongWork {
   Block x_, y_;
 };
 
-// What a law throws where an op that it calls has no kernel, which is no fault of what it is about.
+// Thrown by a law if an op that it calls has no kernel. This is not a fault of the law's subject.
 struct NoKernel : Error {
   explicit NoKernel(const Error& error) : Error(error) {}
 };
@@ -137,7 +137,7 @@ struct NoKernel : Error {
 // Throws NoKernel where the device has none.
 Tensor run_op(const char* op, std::initializer_list<bp_value> args);
 
-// A law of a device. It throws where it does not hold; empty: the device does not offer what it is about.
+// A law of a device. It throws if it does not hold; empty: the device does not offer the law's subject.
 struct Law {
   std::string row;    // of the report
   std::string check;  // in that row

@@ -67,7 +67,7 @@ struct RankSlots {
   Slot slots[2];
 };
 
-// What one rank sends another: the receiver counts what it has read.
+// The messages from one rank to another. The receiver counts the messages that it has read.
 struct Pair {
   static constexpr uint64_t kPlaces = 4;
   std::atomic<uint64_t> sent, read;
@@ -105,7 +105,7 @@ class Board {
   Slot& slot(int32_t rank, uint64_t number) const {
     return reinterpret_cast<RankSlots*>(base_ + at_slots(n_))[rank].slots[number % 2];
   }
-  // Pairs take memory by the square of n: a larger group does not compare what is sent.
+  // Pairs take memory by the square of n: a larger group does not compare messages.
   bool has_pairs() const { return base_ != nullptr && n_ <= kMostPaired; }
   Pair& pair(int32_t from, int32_t to) const { return reinterpret_cast<Pair*>(base_ + at_pairs(n_))[from * n_ + to]; }
 

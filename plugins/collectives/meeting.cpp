@@ -1,4 +1,4 @@
-// How ranks meet before data moves, and what they do when one of them does not come.
+// How ranks meet before data moves, and the errors if a rank does not come.
 #include <signal.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr auto kBusy = std::chrono::microseconds(100);  // a yield that takes lo
 constexpr double kSlowest = 1e7;                        // bytes per second that data moves at least
 constexpr auto kPause = std::chrono::microseconds(50);
 
-// Has it ended? What its parent has not asked for yet is there as a zombie.
+// Has it ended? A process that its parent did not wait for exists as a zombie.
 bool has_ended(int64_t process) {
   if (kill(static_cast<pid_t>(process), 0) != 0) return errno == ESRCH;
   char path[64], text[512];

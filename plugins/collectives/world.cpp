@@ -101,7 +101,7 @@ std::shared_ptr<World> World::join(const std::string& provider, int32_t rank, in
     throw Error(status, "init: " + std::string(table.name) + ": " + table.error());
   auto world = std::make_shared<World>(table, connection, rank, size, !threads);
   world->devices_ = device_table;
-  // A world of one rank is the process's, whoever asks for it.
+  // A world of one rank belongs to the process, also if a thread asks for it.
   if (threads && size > 1) {
     t_thread_world = world;
   } else {

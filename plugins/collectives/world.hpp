@@ -54,11 +54,11 @@ struct Pending {
 
 class World {
  public:
-  // `provider`: a file, or "threads". Then `rank`, `size` and `name` say which of the ranks of which world this thread
-  // is; else they are not read. `devices`: the file of a device provider, or empty.
+  // `provider`: a file, or "threads". Then `rank`, `size` and `name` give the rank and the world of this
+  // thread; else they are not read. `devices`: the file of a device provider, or empty.
   static std::shared_ptr<World> join(const std::string& provider, int32_t rank, int32_t size, const std::string& name,
                                      const std::string& devices);
-  // The thread's own, or the process's. Throws where there is none.
+  // The world of the thread, or else of the process. Throws without one.
   static World& current();
   static std::shared_ptr<World> find() noexcept;
   static void forget(const World& world);
@@ -85,7 +85,7 @@ class World {
 
   double timeout = 4.5;  // seconds that a rank waits for another
   bool has_failed() const;
-  // What is known of lost ranks while no call is running; empty: nothing.
+  // The ranks that are known to be lost, while no call is running; empty: none.
   std::string lost_ranks();
   void leave();
   void abort();
@@ -174,7 +174,7 @@ class World {
 
 // The provider whose ranks are threads of this process.
 const bp_collective_provider& thread_provider();
-// Which rank of which world the calling thread joins as next.
+// Sets the world and the rank that the calling thread joins next.
 void place_thread(const std::string& world, int32_t rank, int32_t size);
 
 }  // namespace backplane::collectives

@@ -1,6 +1,6 @@
 // One kernel call as it is recorded: everything that the work needs is copied out of the borrowed arguments.
 //
-// Addresses in Operand and Loop are those of the device's own view; only queue threads follow them. The memory
+// Addresses in Operand and Loop belong to the device's own view; only queue threads follow them. The memory
 // stays allocated until the call's ticket is complete, which the host guarantees.
 #pragma once
 

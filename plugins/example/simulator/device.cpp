@@ -89,7 +89,7 @@ bp_status wait_for(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_
   return *done ? wait(backend, ordinal, stream, ticket) : BP_OK;
 }
 
-// Queues drop what they have.
+// Queues drop their work.
 void abort(Backend& backend, int32_t ordinal) { backend.device(ordinal).lost.set("it was given up"); }
 
 void stream_wait(Backend&, int32_t, bp_stream* stream, bp_stream* other, uint64_t ticket) {
@@ -122,7 +122,7 @@ Queue& Device::add_queue(int32_t priority) {
 Queue& Device::add_queue_over(Queue& base) {
   std::lock_guard lock(mutex);
   const auto found = queues.find(&base);
-  BP_CHECK(found != queues.end(), VALUE, "sim: ", &base, " is no stream of this device");
+  BP_CHECK(found != queues.end(), VALUE, "sim: ", &base, " is not a stream of this device");
   auto made = std::make_shared<Queue>(lost, turns, found->second);
   Queue* front = made.get();
   return *queues.emplace(front, std::move(made)).first->second;

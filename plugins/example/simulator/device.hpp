@@ -1,7 +1,7 @@
 // The simulated devices of one backend, and the backend's table.
 //
 // Two backends share this code: "sim" hands out protected addresses, "simh" handles with offsets aligned to 16
-// bytes. A device comes to life when it is first used. Destroying the backend waits for what is recorded, ends the
+// bytes. A device is created at its first use. Destroying the backend waits for recorded work, ends the
 // threads and unmaps. Any thread may call.
 #pragma once
 

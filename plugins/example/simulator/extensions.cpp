@@ -125,7 +125,7 @@ class PinnedMemory {
   void release(void* data) {
     {
       std::lock_guard lock(mutex_);
-      BP_CHECK(blocks_.erase(static_cast<const char*>(data)), VALUE, "sim: ", data, " is no pinned memory");
+      BP_CHECK(blocks_.erase(static_cast<const char*>(data)), VALUE, "sim: ", data, " is not pinned memory");
     }
     std::free(data);
   }
@@ -222,7 +222,7 @@ void property(Backend&, int32_t, uint32_t index, const char** name, bp_value* va
 
 const bp_extension_features kFeatures{BP_HEADER(bp_extension_features), backend_slot<feature>, backend_slot<property>};
 
-// ---- memory: "fast", of which there is little, beside the usual one
+// ---- memory: a small amount of "fast" memory, beside the usual kind
 
 constexpr uint64_t kFastMemory = 1ull << 20;
 

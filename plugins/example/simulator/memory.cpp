@@ -82,7 +82,7 @@ void* DeviceMemory::allocate(uint64_t size, uint64_t alignment) {
 void DeviceMemory::release(void* block) {
   std::lock_guard lock(mutex_);
   const auto found = blocks_.find(reinterpret_cast<uintptr_t>(block));
-  BP_CHECK(found != blocks_.end(), VALUE, "sim: deallocate: ", block, " is no block of this device");
+  BP_CHECK(found != blocks_.end(), VALUE, "sim: deallocate: ", block, " is not a block of this device");
   const Block freed = found->second;
   blocks_.erase(found);
   if (freed.size >= kReturnPages)  // advice only: a failure costs memory, never correctness
@@ -103,7 +103,7 @@ void DeviceMemory::clear() {
 char* DeviceMemory::resolve(const void* block, uint64_t byte_offset, uint64_t size) const {
   std::lock_guard lock(mutex_);
   const auto found = blocks_.find(reinterpret_cast<uintptr_t>(block));
-  BP_CHECK(found != blocks_.end(), VALUE, "sim: ", block, " is no block of this device");
+  BP_CHECK(found != blocks_.end(), VALUE, "sim: ", block, " is not a block of this device");
   const Block& held = found->second;
   BP_CHECK(byte_offset <= held.size && size <= held.size - byte_offset, VALUE, "sim: bytes ", byte_offset, " to ",
            byte_offset + size, " lie outside a block of ", held.size, " bytes");

@@ -1,8 +1,8 @@
 // The memory of one simulated device.
 //
 // One sparse file in memory is mapped twice. The first mapping is PROT_NONE: its addresses are what the host is
-// given, and touching them is a fault, as with a real accelerator. The second, private one is what the device's own
-// threads read and write. In handle mode there is no first mapping: the host is given small integers.
+// given, and touching them is a fault, as with a real accelerator. The second, private one is for the device's own
+// threads. In handle mode, there is no first mapping, and the host gets small integers.
 // Owns all blocks; any thread may call; a block must not be released while work on it is queued.
 #pragma once
 
@@ -32,7 +32,7 @@ class DeviceMemory {
   void* allocate(uint64_t size, uint64_t alignment = 1);
   void release(void* block);  // throws Error(BP_ERROR_VALUE) for what allocate did not return
   void clear();               // releases every block
-  // Where the device's threads see `size` bytes of a block; throws likewise where they are not all inside.
+  // Where the device's threads see `size` bytes of a block; throws if they are not all inside the block.
   char* resolve(const void* block, uint64_t byte_offset, uint64_t size) const;
 
   uint64_t capacity() const { return capacity_; }

@@ -46,7 +46,7 @@ class LostFlag {
   std::optional<std::string> cause_;  // guarded by mutex_
 };
 
-// Which of a device's queues goes on: of several with work, those of the greatest priority. What runs is not
+// Decides which queues of a device run: those with work and the greatest priority. Running work is not
 // interrupted.
 class Turns {
  public:
@@ -84,7 +84,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   bool wait_for(uint64_t ticket, std::chrono::nanoseconds timeout);
   std::optional<DeferredError> take_error();
 
-  // What is recorded between the two is kept, and does not run.
+  // Work that is recorded between the two is kept, and does not run.
   void begin_capture();
   std::vector<Work> end_capture();
 

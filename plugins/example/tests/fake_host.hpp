@@ -1,4 +1,4 @@
-// The least host that a plugin can run under: it keeps what is registered and lends scratch memory.
+// A minimal host for a plugin: it keeps registrations and lends scratch memory.
 //
 // Opens the plugin as the real one does, through bp_plugin_query alone. One FakeHost at a time; errors are per thread.
 #pragma once

@@ -8,7 +8,7 @@ namespace scalar = backplane::scalar;
 
 constexpr uint32_t kFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_INPLACE;
 
-// Integers for which there is no value are the kernel's to refuse; the scalar functions give some number.
+// The kernel refuses integers without a defined result; the scalar functions would give some number.
 template <class Op, class T>
 void check_second(const Context& call, T y) {
   if constexpr (std::is_integral_v<T> &&

@@ -1,4 +1,4 @@
-// How a kernel finds what it is called with (kernels/arguments.hpp). Every kernel NAME is a function NAME_item that
+// How a kernel finds its arguments (kernels/arguments.hpp). Every kernel NAME is a function NAME_item that
 // does one item.
 #pragma once
 

@@ -45,7 +45,7 @@ __device__ void fill_item(const Arguments& call, int64_t i) {
   move_element(call, operand(call, 0, at), reinterpret_cast<const char*>(&bits));
 }
 
-// Of the two that follow the first loop is over the joint positions of the indices, the second over what is kept; its
+// Of the two that follow the first loop is over the joint positions of the indices, the second over the kept axes; its
 // operands are the selected elements, then the indexed ones. at: result, the other one, offsets of the joint positions.
 // n: positions of the inner loop.
 __device__ void gather_item(const Arguments& call, int64_t i) {

@@ -259,7 +259,7 @@ __device__ void add_positions_item(const Arguments& call, int64_t i) {
 #endif
 }
 
-// As put_selected in moves.cu, with the sum of what is there and what comes.
+// As put_selected in moves.cu, but adds to the element.
 __device__ void add_selected_item(const Arguments& call, int64_t i) {
   const Offsets kept = offsets_of(call, i, 1);
   for (int64_t j = call.n[0]; j < call.n[1]; ++j) {

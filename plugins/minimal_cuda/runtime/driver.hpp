@@ -11,7 +11,7 @@ using CudaResult = int;
 using CudaAddress = unsigned long long;  // of device memory
 using CudaHandle = void*;                // of a context, a module, a function, a stream or an event
 
-// X(name, parameters): each returns a CudaResult. The suffixes are those of the driver's current versions.
+// X(name, parameters): each returns a CudaResult. The suffixes name the driver's current versions.
 #define MINIMAL_DRIVER(X)                                                                                        \
   X(cuInit, (unsigned flags))                                                                                    \
   X(cuGetErrorName, (CudaResult error, const char** text))                                                       \
@@ -55,11 +55,11 @@ struct Driver {
 
 constexpr CudaResult kNotReady = 600;
 
-// Opened and started at the first call, never closed; throws Error(BP_ERROR_DEVICE) where there is none.
+// Opened and started at the first call, never closed; throws Error(BP_ERROR_DEVICE) without a driver.
 const Driver& driver();
 
-// Throws for what is no success: BP_ERROR_MEMORY, BP_ERROR_DEVICE_LOST for errors that CUDA keeps for the life of the
-// process, else BP_ERROR_DEVICE.
+// Throws unless the call succeeded: BP_ERROR_MEMORY, BP_ERROR_DEVICE_LOST for errors that CUDA keeps for the life of
+// the process, else BP_ERROR_DEVICE.
 void check(CudaResult result, const char* call);
 
 }  // namespace minimal

@@ -56,7 +56,7 @@ void Stream::flush(uint64_t ticket) {
   flushed_ = ticket;
 }
 
-// What work up to a completed ticket has used is free again, and what it has found is an error.
+// Frees the memory of work up to a completed ticket, and stores the errors that the work found.
 void Stream::retire_locked(uint64_t ticket) {
   completed_ = std::max(completed_, ticket);
   while (!marks_.empty() && marks_.front().ticket <= completed_) marks_.pop_front();

@@ -1,6 +1,6 @@
 // A stream of CUDA's, an event per flushed ticket, and page-locked memory that work uses until its ticket is complete.
 //
-// CUDA starts work when it is recorded, so flush only marks the place. The host serialises what is recorded; completed,
+// CUDA starts work when it is recorded, so flush only marks the place. The host serialises recording; completed,
 // wait and take_error may come from any thread. The device's context is the calling thread's current one.
 #pragma once
 

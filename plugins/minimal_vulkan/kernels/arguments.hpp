@@ -10,7 +10,7 @@ namespace minimal {
 constexpr int kMaxDims = 64;  // of both loops together: a tensor has no more
 constexpr int kMaxOperands = 4;
 
-// In device memory: plain numbers, the offsets of which the device's code knows.
+// In device memory: plain numbers, at offsets that the device's code knows.
 struct Arguments {
   uint64_t at[kMaxOperands];  // addresses, the result's first
   int64_t n[6];               // numbers; what they mean stands at the kernel

@@ -29,7 +29,7 @@ void binary(Context call, ConstTensor<void> x, ConstTensor<void> y, MutTensor<vo
                 : out.dtype() == BP_BOOL ? Kernel::compare
                                          : Kernel::complex_of,
                 x.dtype());
-  // Integers for which there is no value are the kernel's to refuse; the scalar functions give some number.
+  // The kernel refuses integers without a defined result; the scalar functions would give some number.
   launch.number(divides ? 1 : raises ? 2 : 0);
   if (divides) launch.watch(op + ": an integer divisor is 0; expected every divisor to differ from 0");
   if (raises) launch.watch(op + ": an integer exponent is below 0; expected 0 or more, or a floating dtype");

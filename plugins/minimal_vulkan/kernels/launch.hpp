@@ -31,7 +31,7 @@ struct Walk {
   std::vector<std::vector<int64_t>> strides;  // [operand][dimension]
 
   Walk() = default;
-  // The loop that came with the call, results first; without one, the flat one of the result.
+  // The loop that came with the call, results first; without one, a flat loop over the result.
   Walk(Context call, std::initializer_list<const bp_tensor*> operands);
   // Over a shape, by strides in elements of tensors of one item size.
   Walk(Ints shape, std::initializer_list<Ints> strides, int64_t item);
@@ -41,7 +41,7 @@ struct Walk {
 
 class Launch {
  public:
-  // `dtype`: that of the elements which the kernel computes with, or moves.
+  // `dtype`: of the elements that the kernel computes with, or moves.
   Launch(Context call, Kernel kernel, bp_dtype dtype);
   Launch& result(bp_dtype dtype);                                   // where it differs from what is read
   Launch& tensor(const bp_tensor& tensor, int64_t more_bytes = 0);  // the next operand
@@ -50,7 +50,7 @@ class Launch {
   Launch& bits(const bp_value& number, bp_dtype dtype);     // of one element, in two numbers
   Launch& function(const char* op, const char* next = "");  // "add": by its number in the lists of the dtype
   Launch& loop(const Walk& walk);
-  // What is said where the kernel finds bad data.
+  // The message of the error if the kernel finds bad data.
   Launch& watch(std::string message);
   void run(int64_t items);
   void run(const Walk& walk) { loop(walk).run(walk.count()); }

@@ -18,7 +18,7 @@
   X(product, 11)                 \
   X(add_positions, 12)           \
   X(add_selected, 13)
-// Elements by their width, whatever they mean.
+// Elements by their width only.
 #define MINIMAL_MOVING_KERNELS(X) \
   X(move, 14)                     \
   X(choose, 15)                   \

@@ -49,7 +49,7 @@ void random_bits(Context call, bp_value, bp_value, bp_value, bp_generator_state 
       .run((words + 3) / 4);
 }
 
-// How a reduction joins two elements, and what it begins with: 0, 1, or an end of the dtype's range.
+// How a reduction joins two elements, and its start value: 0, 1, or an end of the dtype's range.
 struct Fold {
   const char* join;
   enum { kZero, kOne, kLowest, kHighest } start;
@@ -92,8 +92,8 @@ void record_segments(Context call, const Fold& fold, const Segments& segments, c
   launch.run(results * segments.count);
 }
 
-// A fold in segments: their totals are folded in turn, until one segment is left. What is folded in another dtype than
-// it has is cast first, into scratch memory.
+// A fold in segments: their totals are folded in turn, until one segment is left. An operand that is folded in another
+// dtype than its own is cast first, into scratch memory.
 void record_fold(Context call, const Fold& fold, const ConstTensor<void>& x, const MutTensor<void>& out) {
   if (out.size() == 0) return;
   const char* from = static_cast<const char*>(x.handle()->dl.data) + x.handle()->dl.byte_offset;

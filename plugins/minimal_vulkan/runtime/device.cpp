@@ -39,7 +39,7 @@ struct Features {
 
 // The module with its constants filled in, and its switches on them left with the one case that they choose: a driver
 // that takes a function's body apart before it knows constants would compile every kernel into each pipeline. The
-// opcodes, and where their words stand, are those of the SPIR-V specification.
+// opcodes, and the places of their words, follow the SPIR-V specification.
 std::vector<uint32_t> specialised(const Shader& shader) {
   constexpr uint32_t kSpecConstant = 50, kDecorate = 71, kSwitch = 251, kSpecId = 1, kHeader = 5;
   std::vector<uint32_t> words(kModules[shader.module].begin, kModules[shader.module].end);

@@ -126,7 +126,7 @@ void Stream::submit() {
   {
     std::lock_guard lock(device_.mutex);
     const VkResult result = vkQueueSubmit(device_.queue, 1, &info, VK_NULL_HANDLE);
-    // Whatever the cause: what was recorded will not run, and its tickets would never complete.
+    // For any cause: the recorded work will not run, and its tickets would never complete.
     BP_CHECK(result == VK_SUCCESS, DEVICE_LOST, "minimal: vkQueueSubmit failed with code ", static_cast<int>(result));
   }
   waits_.clear();
@@ -190,7 +190,7 @@ bp_status Stream::wait(uint64_t ticket) {
 
 void Stream::wait_behind(Stream& other, uint64_t ticket) {
   if (&other == this) return;
-  // What is recorded already does not wait, so that two streams which wait for each other's past never stand still.
+  // Work that is recorded already does not wait, so two streams that wait for each other's past never deadlock.
   if (open_.commands != VK_NULL_HANDLE) submit();
   wait_values_.push_back(other.batch_of(ticket));
   waits_.push_back(other.ended_);

@@ -1,7 +1,7 @@
 // A stream: commands are recorded into an open batch, a command buffer that is submitted when the host flushes.
 //
 // One timeline semaphore counts the batches that have ended; a ticket is complete with the batch that its flush
-// submitted. A barrier stands before every command. The host serialises what is recorded; completed, wait, take_error
+// submitted. A barrier stands before every command. The host serialises recording; completed, wait, take_error
 // and a wait of another stream may come from any thread.
 #pragma once
 

@@ -29,7 +29,7 @@ void fill(int64_t i) {
   if (kOut == kComplex128) Ref64(to + 8ul).v = call.n[1];
 }
 
-// Of the two that follow the first loop is over the joint positions of the indices, the second over what is kept; its
+// Of the two that follow the first loop is over the joint positions of the indices, the second over the kept axes; its
 // operands are the selected elements, then the indexed ones. at: result, the other one, offsets of the joint positions.
 // n: positions of the inner loop.
 void gather(int64_t i) {

@@ -259,7 +259,7 @@ void add_positions(int64_t i) {
 #endif
 }
 
-// As put_selected in moves.comp, with the sum of what is there and what comes.
+// As put_selected in moves.comp, but adds to the element.
 void add_selected(int64_t i) {
   int64_t joint[4], kept[4];
   offsets_of(i, 1u, kept);

@@ -131,7 +131,7 @@ Place Device::place(uint64_t address) {
   std::lock_guard lock(mutex_);
   auto found = blocks_.upper_bound(address);
   const bool known = found != blocks_.begin() && address <= (--found)->first + found->second.size;
-  BP_CHECK(known, VALUE, "minimal: found the number ", address, ", expected one of a block of this device");
+  BP_CHECK(known, VALUE, "minimal: found the number ", address, ", expected the number of a block of this device");
   return {found->second.buffer.get(), address - found->first, found->second.size};
 }
 

@@ -75,7 +75,7 @@ void add_needed(const std::string& text, Declarations& left, std::string& out) {
   }
 }
 
-// ---- what is written for a launch ----
+// ---- the text of a launch ----
 
 std::string join_text(std::initializer_list<std::string_view> parts) {
   std::string text;

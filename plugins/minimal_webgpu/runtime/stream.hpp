@@ -2,7 +2,7 @@
 //
 // All streams of a device share its one queue, in which submissions run one after the other: a stream that waits for
 // another one's flushed work needs to do nothing. A ticket is complete with the batch that its flush submitted. The
-// host serialises what is recorded; completed, wait and take_error may come from any thread.
+// host serialises recording; completed, wait and take_error may come from any thread.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct Staged {
   char* mapped;
 };
 
-// What is bound: the operands' blocks, then `arguments`.
+// The bindings: the operands' blocks, then `arguments`.
 struct Work {
   WGPUComputePipeline pipeline;
   Place blocks[kMaxOperands];

@@ -79,7 +79,7 @@ bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ti
   return wait_for(backend, ordinal, stream, ticket, UINT64_MAX, &done);
 }
 
-// Submissions of all streams run one after the other: what was flushed comes before what is recorded later.
+// Submissions of all streams run one after the other: flushed work comes before work that is recorded later.
 void stream_wait(Backend&, int32_t, bp_stream*, bp_stream*, uint64_t) {}
 
 void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {

@@ -20,7 +20,7 @@ struct Walk {
   std::vector<std::vector<int64_t>> strides;  // bytes, [operand][dimension]
 
   Walk() = default;
-  // The loop that came with the call; without one, the flat one of its first result.
+  // The loop that came with the call; without one, a flat loop over its first result.
   Walk(Context call, const bp_tensor& out, size_t n_operands, const bp_dtype* dtypes);
   // Over a shape, by strides in elements of tensors of one item size.
   Walk(Ints shape, std::initializer_list<Ints> strides, int64_t item);

@@ -1,4 +1,4 @@
-// Kernels that move elements: by their width, whatever they mean.
+// Kernels that move elements, by their width only.
 #include "kernels/launch.hpp"
 
 namespace opencl {

@@ -1,6 +1,6 @@
 // A stream: an in-order command queue, whose tickets are the events of markers.
 //
-// The host serialises what is recorded; completed, wait and take_error may come from any thread.
+// The host serialises recording; completed, wait and take_error may come from any thread.
 #pragma once
 
 #include <deque>

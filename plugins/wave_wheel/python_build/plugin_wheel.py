@@ -112,7 +112,7 @@ def write_wheel(folder, contents):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """Writes the sources, without what was built, into the folder. Returns the name of the archive."""
+    """Writes the sources, without build outputs, into the folder. Returns the name of the archive."""
     name = f"{STEM}.tar.gz"
     with tarfile.open(pathlib.Path(sdist_directory) / name, "w:gz") as archive:
         for path in sorted(ROOT.iterdir()):

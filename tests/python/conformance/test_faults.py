@@ -66,7 +66,7 @@ FAULTS = {
     "timed_wait_early": ("(device)", "(device) streams", "timed waits", "wait_for: says that ticket [0-9]+ is complete"),
     "unheard_abort": ("(device)", "(device) reset", "abort", "expected BP_ERROR_DEVICE_LOST of one of them"),
     "priority_range": ("(device)", "(device) streams", "priorities", "found 1 to 3, expected a range that holds 0"),
-    "foreign_order": ("(device)", "(device) streams", "streams of others", "read through the one that import_handle made"),
+    "foreign_order": ("(device)", "(device) streams", "streams of others", "read through the stream that import_handle made"),
     "time_unit": ("(device)", "(device) time", "stamps", "expected nanoseconds"),
     "time_early": ("(device)", "(device) time", "stamps", "expected when the device came there"),
     "callback_inline": ("(device)", "(device) callbacks", "order", "on the host's thread, inside notify"),

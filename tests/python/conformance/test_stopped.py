@@ -52,7 +52,7 @@ def test_a_run_with_other_options_is_not_resumed(tmp_path):
     report = tmp_path / "report.json"
     stop_in_the_middle(report)
     other = run("--op", OPS, "--json", report, "--resume", "--mode", "support")
-    assert other.returncode != 0 and "is of another run" in other.stderr, other.stderr
+    assert other.returncode != 0 and "belongs to another run" in other.stderr, other.stderr
 
 
 @pytest.mark.parametrize("words, says", [(["--resume"], "--resume needs --json FILE"), (["--resume", "--json", "none.json"], "there is no none.json.partial")])
