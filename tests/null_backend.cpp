@@ -43,7 +43,7 @@ void store(const bp_tensor& t, int64_t offset, double x) {
     *reinterpret_cast<double*>(p) = x;
 }
 
-// Calls body(output offset, input offsets) for every index of the loop, or of the flat output where there is no loop.
+// Calls body(output offset, input offsets) for every index of the loop, or of the flat output without a loop.
 template <class Body>
 void each_index(const bp_frame* frame, const bp_tensor& out, int n_inputs, const bp_value* args, Body body) {
   int64_t offsets[4] = {};

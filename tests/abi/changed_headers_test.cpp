@@ -1,4 +1,4 @@
-// The law of the contract's own checks: whatever is done to a struct of the headers that is no append, they find. Each
+// The law of the contract's own checks: they find every change of a struct of the headers that is not an append. Each
 // struct has a member taken out, one put into its middle, and one given another type.
 //
 // What a struct declares is committed too (released/declarations_MAJOR_MINOR.txt): another parameter of a slot moves
@@ -96,7 +96,7 @@ TEST(ChangedHeaders, TheCopyItselfCompiles) {
   EXPECT_TRUE(copy.compiles_with("base.h", content(kAbi / kHeaders / "base.h")));
 }
 
-// What is put in the place of the member in the middle of a struct.
+// The replacements of the member in the middle of a struct.
 std::map<std::string, std::string> changes_of(const std::string& member) {
   static const std::regex name(R"(\(BP_CALL\* (\w+)\)|(\w+)(\[[^\]]*\])?;$)");
   std::smatch found;

@@ -90,7 +90,7 @@ TEST(Layout, ListsEverythingThatTheHeadersDeclare) {
   }
 }
 
-// Constants that lists make, of which the headers show the list alone.
+// Constants that lists make. The headers show only the list.
 TEST(Layout, ListsEveryDtypeAndType) {
   const Layout layout = parse(layout_now());
 #define BP_LISTED(constant, ...) EXPECT_TRUE(layout.values.contains("BP_" #constant)) << #constant;

@@ -1,5 +1,5 @@
-// A host of an earlier minor, as far as a plugin's registration meets one: tables of that minor's size, behind which
-// lies memory that may not be touched, and functions that note what is registered.
+// A host of an earlier minor, as far as a plugin's registration meets one: tables of that minor's size, followed by
+// memory that may not be touched, and functions that note registrations.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 namespace backplane::abi_test {
 
-// `size` bytes, of which the next one is beyond a mapping's end.
+// `size` bytes at the end of a mapping: the next byte is beyond it.
 class Guarded {
  public:
   explicit Guarded(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -33,8 +33,8 @@ class Guarded {
   char *base_, *data_;
 };
 
-// What the plugin registered, as "op NAME", "backend NAME", "kernel OP on BACKEND", "key NAME"; and what it failed
-// with.
+// What the plugin registered, as "op NAME", "backend NAME", "kernel OP on BACKEND", "key NAME"; and its
+// failure.
 struct Registered {
   std::vector<std::string> things;
   std::vector<bp_header> headers;

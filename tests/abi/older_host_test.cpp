@@ -1,5 +1,5 @@
 // The law of compatibility from the other side: a plugin of today that needs no later minor registers in a host of an
-// earlier one, and touches nothing beyond the tables that such a host has. Sizes are those of the committed layouts.
+// earlier one, and touches nothing beyond the tables that such a host has. Sizes come from the committed layouts.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those of the loader's tests that register something, those that were released, and what this build made beside them.
+// The plugins of the loader's tests that register something, the released ones, and the ones of this build.
 std::vector<fs::path> plugins_of_today() {
   std::vector<fs::path> files;
   for (const char* name : {"first", "first_older", "second", "extra", "revised"})

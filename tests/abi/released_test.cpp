@@ -1,5 +1,5 @@
-// The law of compatibility: what was built for a released minor loads, computes, fails and unloads in this core as it
-// did. The files of released/ are those that were built then (released/build.sh), and are never built again.
+// The law of compatibility: a plugin built for a released minor loads, computes, fails and unloads in this core as it
+// did. The files of released/ were built then (released/build.sh), and are never built again.
 #include <sys/utsname.h>
 
 #include <algorithm>

@@ -145,7 +145,7 @@ TEST(BatchLevel, AResultThatIsTheSameForAllRowsIsRepeated) {
 }
 
 TEST(BatchLevel, NestedBatches) {
-  // Rows of rows: the outer function batches over axis 1 of what it sees, with the other argument whole.
+  // Rows of rows: the outer function batches over axis 1 of its argument, and passes the other argument whole.
   Tensor x = counting({3, 3, 3}), y = counting({3, 3});
   expect_loop(
       [](const Tensor& a, const Tensor& b) {

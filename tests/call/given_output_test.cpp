@@ -1,5 +1,5 @@
-// Laws of elementwise calls into an output that the caller gave, whichever path serves them: what stands there
-// afterwards is what the plain call makes, whatever memory it shares with the operands.
+// Laws of elementwise calls into an output that the caller gave, on every path: the output
+// afterwards equals the result of the plain call, for any memory shared with the operands.
 #include <gtest/gtest.h>
 
 #include "backplane/autograd.hpp"
@@ -30,7 +30,7 @@ Tensor slice(const Tensor& t, int64_t from, int64_t to, int64_t step = 1) {
   return op("slice", {value(t), value(Shape(axes)), value(Shape(starts)), value(Shape(ends)), value(Shape(steps))});
 }
 
-// Three elements of `memory`, of which they overlap or not.
+// Three elements of `memory`, which may overlap.
 TEST(GivenOutput, HoldsThePlainResultWhateverMemoryItShares) {
   for (int64_t a = 0; a < 4; ++a)
     for (int64_t b = 0; b < 4; ++b)

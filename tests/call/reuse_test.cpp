@@ -1,4 +1,4 @@
-// Laws of calls that donate operands: the result is the one of a plain call, in the memory of an operand where nobody
+// Laws of calls that donate operands: the result equals that of a plain call, in the memory of an operand where nobody
 // else can see that, and in memory of its own everywhere else.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace backplane::testing {
 namespace {
 
-// More than what lies inside a storage, and less.
+// More elements than fit inside a storage, and fewer.
 const std::vector<std::vector<double>> kOperands = {{1, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
 
 Tensor vector_of(const std::vector<double>& numbers) {

@@ -1,4 +1,4 @@
-// `choices` of str arguments: what is checked when codegen runs, what when the op is called, and where they are shown.
+// `choices` of str arguments: the checks when codegen runs and when the op is called, and the places that show them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,9 +113,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"form", entry(std::string(kFormula) + "    choices: [mode]\n"),
                 "10:14: error: 'choices' must be a map"},
         Mistake{"argument", entry(std::string(kFormula) + "    choices: {mod: [same]}\n"),
-                "10:15: error: 'mod' is no str argument of 'f'"},
+                "10:15: error: 'mod' is not a str argument of 'f'"},
         Mistake{"type", entry(std::string(kFormula) + "    choices: {x: [same]}\n"),
-                "10:15: error: 'x' is no str argument of 'f'"},
+                "10:15: error: 'x' is not a str argument of 'f'"},
         Mistake{"none", entry(std::string(kFormula) + "    choices: {mode: []}\n"),
                 "10:21: error: 'mode' has no choices"},
         Mistake{"default", entry(std::string(kFormula) + "    choices: {mode: [full]}\n"),

@@ -36,7 +36,7 @@ inline Checked check_file(const std::string& text, bool alone = false) {
   return checked;
 }
 
-// An entry, of which each line is indented as one item of `ops`.
+// An entry, whose lines are indented as one item of `ops`.
 inline std::string in_file(const std::string& entry) { return "namespace: t\nops:\n" + entry; }
 
 }  // namespace backplane::codegen

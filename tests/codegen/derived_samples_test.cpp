@@ -71,7 +71,7 @@ TEST(DerivedSamples, AreOfTheRangeThatIsStated) {
        std::map<std::string, std::string>{{"{speed: 'uniform(3)'}", "write uniform(LOW, HIGH)"},
                                           {"{speed: 'uniform(3, 1)'}", "write uniform(LOW, HIGH)"},
                                           {"{speed: normal}", "write uniform(LOW, HIGH)"},
-                                          {"{x: 'uniform(0, 1)'}", "'fuzz' names 'x', which is no Scalar of 'f'"}})
+                                          {"{x: 'uniform(0, 1)'}", "'fuzz' names 'x', which is not a Scalar of 'f'"}})
     EXPECT_THAT(check_file(wave("Scalar speed=1", "[{x: [2]}]", "    fuzz: " + range + "\n", "x * speed")).report(),
                 HasSubstr(says));
 }
@@ -89,7 +89,7 @@ TEST(Derivatives, OfIntegersAreRefused) {
                        rules))
         .report();
   };
-  const char* kRefusal = "no gradient passes through the results of 'f', none of which is floating or complex";
+  const char* kRefusal = "no gradient passes through the results of 'f', which are not floating or complex";
   for (const char* rules : {"    vjp: {x: g}\n", "    jvp: linear\n", "    partial: {x: 1}\n", "    vjp: decompose\n"})
     EXPECT_THAT(report(rules), HasSubstr(kRefusal)) << rules;
   EXPECT_EQ("", report(""));

@@ -42,7 +42,7 @@ class HostileText : public testing::Test {
     return status;
   }
 
-  // The status of a command in the folder of the outputs; what it says is kept.
+  // The status of a command in the folder of the outputs; its output is kept.
   int execute(const std::string& command) {
     const fs::path log = directory_ / "log";
     const int status = std::system(
@@ -129,7 +129,7 @@ TEST_F(HostileText, InDocsComesThroughUnchanged) {
   }
   ASSERT_EQ(generate(yaml), 0) << errors_;
   expect_outputs_are_whole();
-  // The stubs' docstrings and the samples' docs say what was written.
+  // The stubs' docstrings and the samples' docs contain the text of the entry.
   std::ofstream(directory_ / "texts.json") << [] {
     std::string list = "[";
     for (const char* text : kTexts) {

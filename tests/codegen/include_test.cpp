@@ -1,4 +1,4 @@
-// What `include` reads, and what it refuses, each with the place of the line that asked for it.
+// The files that `include` reads, and its refusals, each with the place of the including line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ class Include : public testing::Test {
   void root(const std::string& includes, const std::string& more = "") const {
     write("root.yaml", "namespace: t\ninclude: " + includes + "\n" + more);
   }
-  // "" where all is well; else the report, of which each line's path is cut to what follows the folder.
+  // "" without an error; else the report, with each line's path relative to the folder.
   std::string report(const char* folder = "in") {
     Diagnostics diagnostics;
     std::vector<std::unique_ptr<RegistryFile>> files;

@@ -1,4 +1,4 @@
-// Operators on Tensors: which op each means, how they bind, and what is said where there is none.
+// Operators on Tensors: the op of each, how they bind, and the error for an unknown one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

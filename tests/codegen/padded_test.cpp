@@ -1,5 +1,5 @@
-// Sizes that depend on values, views with formulas, and samples that state values and results: what is refused, and
-// where.
+// Sizes that depend on values, views with formulas, and samples that state values and results: the refusals, and
+// their places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -86,7 +86,7 @@ TEST(Scalar, FollowsFromADecompositionThatIsOverElements) {
       in_file("  - op: f(Tensor x) -> Tensor\n    doc: F.\n    dtypes: {accept: floating, out: bool}\n    shape: "
               "broadcast(x)\n    vjp: zero\n    jvp: zero\n    decompose: add(x, 1) > x\n    samples: [{x: [2]}]\n"),
       true);
-  // There is no `add` here, so there is no function, and no word about it beyond the decomposition's own.
+  // Without `add` here, no function is made, and only the decomposition is reported.
   EXPECT_EQ(find(checked, "t_f_float32"), nullptr);
   EXPECT_THAT(checked.report(), HasSubstr("unknown op 'add'"));
 }
@@ -105,7 +105,7 @@ TEST(Scalar, DefinitionsThatDoubleAtEachLevelEndInAnError) {
   EXPECT_THAT(check_file(text).report(), HasSubstr("too large; split the op"));
 }
 
-// The registry of a stranger, whose functions call each other and those of a registry that it imports.
+// The registry of another project, whose functions call each other and functions of an imported registry.
 class ScalarHeaders : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // What an entry states once: `let` for all rules, `jvp: like vjp`, tables of coefficients, `polynomial`. The law of
-// each is that the record is that of the entry in which everything is written out.
+// each is that the record equals the record of the entry in which everything is written out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
              in_file(entry(std::string(kSum) +
                            "    decompose: 'let y2 = y * 2; (x * 2 + y2 * [3][0] if present(y2) else x) "
                            "* a'\n"))},
-        // what is no name is computed first
+        // an argument that is not a name is computed first
         Pair{"define_of_a_call",
              "define: {\"chosen(n, x)\": \"x * 2 if n > 1 else x\"}\n" +
                  in_file(entry(std::string(kSum) + "    decompose: chosen(a, conj(x * y))\n")),

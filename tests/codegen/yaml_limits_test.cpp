@@ -1,4 +1,5 @@
-// Files that are no registry, too big, too deep, or that explode when expanded are refused, quickly and with a place.
+// Files that are not a registry, too big, too deep, or that explode when expanded are refused, quickly and with a
+// place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -130,7 +130,7 @@ bp_status pinned_to_start(void* context, int32_t ordinal, bp_stream* stream, uin
                           const void* src, uint64_t size) {
   return RIGHT(pinned).copy_from_host(context, ordinal, stream, ticket, dst, 0, src, size);
 }
-// What is there when it is called, whatever the stream has yet to do.
+// Copies the bytes at the time of the call, without waiting for the stream.
 bp_status pinned_at_once(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, void* src,
                          uint64_t src_offset, uint64_t size) {
   bp_stream* other = nullptr;
@@ -183,7 +183,7 @@ bp_status replays_once(void* context, int32_t ordinal, bp_recording* recording, 
   if (std::exchange(last, recording) == recording) return notify_nothing(context, ordinal, stream, ticket);
   return RIGHT(capture).replay(context, ordinal, recording, stream, ticket);
 }
-// What is given up runs.
+// An abandoned capture runs.
 bp_status ends_and_runs(void* context, int32_t ordinal, bp_stream* stream, bp_recording** recording) {
   if (recording) return RIGHT(capture).end(context, ordinal, stream, recording);
   bp_recording* made = nullptr;
@@ -195,7 +195,7 @@ bp_status ends_and_runs(void* context, int32_t ordinal, bp_stream* stream, bp_re
 
 // ---- profiler and reset
 
-// The mark is work under a ticket that the host has not given.
+// The mark is work under a ticket that the host did not issue.
 void marks_with_a_ticket(void* context, int32_t ordinal, bp_stream* stream) {
   notify_nothing(context, ordinal, stream, uint64_t{1} << 40);
 }
@@ -205,7 +205,7 @@ bp_status resets_and_notes(void* context, int32_t ordinal) {
   return RIGHT(reset).reset(context, ordinal);
 }
 
-// ---- compiler: claims each node of bp::negative, and copies what it was to negate
+// ---- compiler: claims each node of bp::negative, and copies its operand instead of negating it
 
 bp_status claims_negative(void*, const bp_host*, bp_device, const bp_graph* graph, uint32_t* regions,
                           uint32_t* n_regions, const char**) {
@@ -233,7 +233,7 @@ void destroys_nothing(void*, bp_executable*) {}
 
 void pauses(void*) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
-// What it is to negate goes by way of one block for all executions: in order on one stream, not on two.
+// Operands pass through one block for all executions: in order on one stream, not on two.
 bp_status negates_by_way_of_one_block(const bp_frame* frame, bp_executable*, const bp_value* inputs, int32_t,
                                       bp_value* outs, int32_t n_outs) {
   constexpr uint64_t kSize = 1 << 20;
@@ -267,7 +267,7 @@ bp_status negates_beside_the_stream(const bp_frame* frame, bp_executable*, const
   return status;
 }
 
-// What was compiled negates; what is read back copies.
+// A compiled executable negates; one that is read from a file copies.
 char negating, copying;
 bp_status compiles_negating(void*, const bp_host*, bp_device, const bp_graph*, bp_executable_info*,
                             bp_executable** executable) {

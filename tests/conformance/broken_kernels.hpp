@@ -11,7 +11,7 @@ struct KernelFault {
   bp_dtype_mask only = BP_MASK_ANY;  // whose row is the faulty one
   uint32_t more_flags = 0;
 };
-// nullptr: the fault is none of a kernel's.
+// nullptr if the fault is not in a kernel.
 const KernelFault* kernel_fault(const std::string& name);
 // The kernel of the fault's op as it should be, which faulty ones call.
 extern bp_kernel_fn right_kernel;

@@ -53,7 +53,7 @@ bp_status falling_completed(void* context, int32_t ordinal, bp_stream* stream, u
 }
 // Work goes to the queue when something waits for it.
 bp_status no_flush(void*, int32_t, bp_stream*, uint64_t) { return BP_OK; }
-// What is recorded is on its way already; a ticket without work is not.
+// Recorded work has already started; a ticket without work has not.
 bp_status slow_copy(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket, void* dst, uint64_t dst_offset,
                     void* src, uint64_t src_offset, uint64_t size) {
   auto& memory = static_cast<sim::Backend*>(context)->device(ordinal).memory;

@@ -5,7 +5,7 @@
 
 namespace emulator {
 
-// The same to the calling convention: an enumeration is an int, what is pointed to likewise.
+// The same to the calling convention: an enumeration is an int, also behind a pointer.
 template <class Ours, class Theirs>
 constexpr bool fits() {
   if constexpr (std::is_same_v<Ours, Theirs>)

@@ -12,7 +12,7 @@
 
 namespace emulator {
 
-// A kernel `k` with two pointers, `out` and `in`, in registers %o and %i; `body` is what it does. %t is the thread's
+// A kernel `k` with two pointers, `out` and `in`, in registers %o and %i; `body` is its code. %t is the thread's
 // number.
 inline std::string kernel_text(const std::string& body, const std::string& before = "") {
   return ".version 8.0\n.target sm_75\n.address_size 64\n" + before +

@@ -1,4 +1,4 @@
-"""What the libraries are given, and how their results compare with what they make of NumPy's arrays."""
+"""Inputs for the libraries, and a comparison of their results with those for NumPy's arrays."""
 
 import backplane as bp
 import numpy as np

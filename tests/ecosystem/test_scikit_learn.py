@@ -1,4 +1,4 @@
-"""scikit-learn with array_api_dispatch: estimators and metrics on tensors give what they give for NumPy's arrays."""
+"""scikit-learn with array_api_dispatch: estimators and metrics give equal results for tensors and NumPy's arrays."""
 
 import pytest
 import sklearn

@@ -1,4 +1,4 @@
-// Functions as arguments that go wrong, or change what they were given: what is said, and that the levels are as
+// Function arguments that fail, or change their arguments: the errors, and that the levels are as
 // before.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Editing a graph: whatever is inserted, replaced and erased, `compact` leaves the graph that a plain list of the same
-// nodes, edited the same way, would be.
+// Editing a graph: after any inserts, replacements and removals, `compact` leaves the graph that a plain list of the
+// same nodes, edited the same way, would be.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -110,7 +110,7 @@ TEST_F(GraphEdit, RandomEditsLeaveWhatAPlainListWouldBe) {
       return id < 2 ? inputs[id] : graph.node(node_of[static_cast<size_t>(id)]).first_result;
     };
     for (int step = 0; step < 60; ++step) {
-      // Before a random place, of what stands before that.
+      // Before a random place, with operands from before it.
       auto place = plain.begin();
       std::advance(place, static_cast<long>(random() % (plain.size() + 1)));
       std::vector<int> known{0, 1};

@@ -1,4 +1,4 @@
-// What a compiler wrote down is read in the place of compiling anew, and only where it is what was written.
+// A stored executable is read instead of compiling again, but only if its file is unchanged.
 #include "graph/regions/kept_executables.hpp"
 
 #include <gtest/gtest.h>

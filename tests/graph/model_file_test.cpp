@@ -1,4 +1,4 @@
-// Graphs in files: what is saved loads as the same graph, with every bit of its constants, and what is damaged is an
+// Graphs in files: a saved graph loads as the same graph, with every bit of its constants, and a damaged file is an
 // error.
 #include "graph/files/model_file.hpp"
 

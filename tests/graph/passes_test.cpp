@@ -1,5 +1,5 @@
-// Each pass keeps the meaning: of random graphs, to the bit, with a verified graph after it. And each does what it is
-// for, in time that grows with the graph.
+// Each pass keeps the meaning: of random graphs, to the bit, with a verified graph after it. And each serves its
+// purpose, in time that grows with the graph.
 #include <gtest/gtest.h>
 
 #include <algorithm>

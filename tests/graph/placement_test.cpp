@@ -1,4 +1,4 @@
-// The laws of an arena: no two blocks that live at once share bytes, and it is no larger than it would be without
+// The laws of an arena: no two blocks that live at once share bytes, and it is not larger than it would be without
 // sharing.
 #include "graph/plans/placement.hpp"
 
@@ -51,7 +51,7 @@ TEST(Placement, AChainTakesTwoBlocks) {
 }
 
 TEST(Placement, NeighboursThatAreFreeServeALargerBlock) {
-  // Four small blocks, then one of their size together.
+  // Four small blocks, then one of their total size.
   const std::vector<Lifetime> blocks = {{64, 0, 1}, {64, 0, 2}, {64, 0, 1}, {64, 0, 2}, {256, 3, 4}};
   EXPECT_EQ(place_blocks(blocks, 64).size, 256u);
 }

@@ -63,7 +63,7 @@ inline ValueId emit(Graph& graph, const std::string& op, std::vector<Argument> a
 inline Argument number(Graph& graph, double x) { return graph.copy(backplane::number(backplane::value(x))); }
 inline Argument ints(Graph& graph, std::vector<int64_t> list) { return graph.copy(backplane::value(Shape(list))); }
 
-// One more node over values of the graph, all of which are matrices of 3 by 4, their transposes, or less.
+// Adds a node over values of the graph. All values are matrices of 3 by 4, their transposes, or smaller.
 inline ValueId grow(Graph& graph, std::vector<ValueId>& values, std::mt19937& random) {
   const auto any = [&] { return values[random() % values.size()]; };
   const ValueId x = any();
@@ -71,7 +71,7 @@ inline ValueId grow(Graph& graph, std::vector<ValueId>& values, std::mt19937& ra
   switch (random() % 9) {
     case 0:
     case 1: {
-      // Another one of its shape; else a number.
+      // Another value of its shape; else a number.
       std::vector<ValueId> alike;
       for (const ValueId v : values)
         if (std::equal(graph.dims(v).begin(), graph.dims(v).end(), graph.dims(x).begin(), graph.dims(x).end()))
@@ -126,7 +126,7 @@ inline std::unique_ptr<Graph> random_graph(std::mt19937& random, int nodes) {
 }
 
 inline std::vector<Tensor> random_inputs(std::mt19937& random) {
-  // One of them as a transpose, whose strides are not those of the graph.
+  // One input is a transpose, whose strides differ from the graph's.
   Tensor y = random_tensor({4, 3}, random);
   const int64_t swapped[] = {1, 0};
   if (random() % 2) return {random_tensor({3, 4}, random), random_tensor({3, 4}, random)};

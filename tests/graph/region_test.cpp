@@ -1,4 +1,4 @@
-// Parts of graphs that a backend's compiler claims: whatever it claims, a run gives the same.
+// Parts of graphs that a backend's compiler claims: for any claim, a run gives the same.
 #include "graph/regions/region.hpp"
 
 #include <gtest/gtest.h>

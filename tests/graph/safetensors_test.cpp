@@ -1,4 +1,4 @@
-// Files of tensors: what is written comes back to the bit, and what is damaged is refused with the file's name.
+// Files of tensors: written tensors come back to the bit, and damaged files are refused with their name.
 #include "graph/files/safetensors.hpp"
 
 #include <gtest/gtest.h>

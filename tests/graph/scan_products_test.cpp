@@ -18,7 +18,7 @@ class ScanProducts : public ::testing::Test {
   void SetUp() override { backplane::testing::null_backend(); }
 };
 
-// A recurrence: h' = x @ w + h @ u, of which y = h' @ v is a result; and the sum of h.mT @ x over the steps.
+// A recurrence: h' = x @ w + h @ u with the result y = h' @ v; and the sum of h.mT @ x over the steps.
 constexpr const char* kBody = R"(
     input %0 "h": float32[3, 4] "null"
     input %1 "sum": float32[4, 5] "null"

@@ -1,4 +1,4 @@
-// Sums of slices: what is zero but for slices that lie side by side is their concatenation; everything else stays.
+// Sums of slices: a sum of zero tensors with adjacent slices is a concatenation; everything else stays.
 #include "graph/passes/slice_sums.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(SliceSums, AreConcatenationsInTheOrderOfTheSlices) {
 
 TEST_F(SliceSums, StayWhereSlicesOverlapOrLeaveSomethingOut) {
   EXPECT_EQ(joined(with("values[4], values[none]", "values[2], values[6]")), 0u) << "over another one";
-  EXPECT_EQ(joined(with("output %8", "output %7")), 1u) << "the longer sum is joined, whoever reads it";
+  EXPECT_EQ(joined(with("output %8", "output %7")), 1u) << "the longer sum is joined, for any reader";
   EXPECT_EQ(joined(with("bp::add(%7, %6)", "bp::multiply(%7, %6)")), 0u) << "without the middle";
 }
 

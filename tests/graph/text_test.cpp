@@ -1,4 +1,4 @@
-// A graph's text: what is printed reads back as the same graph, and what is no graph is refused with line and column.
+// A graph's text: printed text reads back as the same graph, and invalid text is refused with line and column.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -76,7 +76,7 @@ TEST_F(GraphText, AConstraintMayNameAnyDivisor) {
   EXPECT_NO_THROW(graph->check(two));
 }
 
-// Sizes that are no polynomials, and numbers that are sizes.
+// Sizes that are not polynomials, and numbers that are sizes.
 TEST_F(GraphText, QuotientsAndNumbersOfSizesRoundTrip) {
   const std::string text = R"(graph "f" {
   symbol n of %0 axis 0 example 5

@@ -86,7 +86,7 @@ TEST_F(FunctionsOfNodes, ThoseThatDoNotFitAreNamed) {
        "has 1 results; its functions give 2"},
       {kSum + "%3: float64[] \"null\", %4: float64[4] \"null\" = bp::scan(graph(0), [%1], [%0], [], length=3)",
        "bp::scan", "result 1 is float64[4] \"null\"; by its functions it has dtype float64 and shape (3,)"},
-      {kSum + two + "bp::scan(graph(0), [%1], [%0], [], length=4)", "bp::scan", "along axis 0, of size 4"},
+      {kSum + two + "bp::scan(graph(0), [%1], [%0], [], length=4)", "bp::scan", "axis 0 of size 4"},
       {kSum + two + "bp::scan(graph(0), [%1], [%0], [], length=-1)", "bp::scan", "found -1, expected 0 or more"},
       {kSum + two + "bp::scan(graph(0), [%1], [%1], [], length=3)", "bp::scan", "without dimensions"},
       {kSum + two + "bp::scan(graph(0), [%1], [%0], [%1], length=3)", "bp::scan", "takes 2 tensors, is given 3"},
@@ -131,7 +131,7 @@ TEST_F(FunctionsOfNodes, OnesThatDrawAreRefused) {
   EXPECT_NE(said.find("graph noise: draws random numbers"), std::string::npos) << said;
 }
 
-// Its sizes are those of the graph around it, whatever it says of examples.
+// Its sizes come from the outer graph, and not from its examples.
 TEST_F(FunctionsOfNodes, SizesWithinAreThoseAround) {
   const std::string text = R"(graph "f" {
   symbol n of %0 axis 1 example 4

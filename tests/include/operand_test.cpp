@@ -1,4 +1,4 @@
-// What the generated functions take where an op takes a dtype, and what they say of a number that is none.
+// The dtype arguments of generated functions, and the error for a number that is not a dtype.
 #include <gtest/gtest.h>
 
 #include "backplane/ops.hpp"

@@ -82,7 +82,7 @@ TEST_P(PlantedFault, IsFoundWithItsReasonAndItsFix) {
   ASSERT_NE(found, findings.end()) << shown(findings);
   EXPECT_EQ(found->level, GetParam().level) << shown(findings);
   EXPECT_TRUE(found->text.starts_with("load_plugin: ") || !found->fix.empty()) << found->text;
-  EXPECT_FALSE(has_op("linted::scale")) << "what was registered to look at it is gone";
+  EXPECT_FALSE(has_op("linted::scale")) << "the registrations of the check are gone";
 }
 
 using enum LintLevel;

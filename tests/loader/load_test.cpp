@@ -39,9 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"other_major", BP_ERROR_VERSION, "contract major 7 and this host has major 0"},
                     Bad{"newer_minor", BP_ERROR_VERSION,
                         "needs contract 0.99 or newer and this host has 0." BP_MINOR_TEXT},
-                    Bad{"size_8", BP_ERROR_VERSION, "impossible size 8"},
-                    Bad{"size_odd", BP_ERROR_VERSION, "impossible size 61"},
-                    Bad{"size_huge", BP_ERROR_VERSION, "impossible size 1000000"},
+                    Bad{"size_8", BP_ERROR_VERSION, "invalid size 8"},
+                    Bad{"size_odd", BP_ERROR_VERSION, "invalid size 61"},
+                    Bad{"size_huge", BP_ERROR_VERSION, "invalid size 1000000"},
                     Bad{"no_name", BP_ERROR_VALUE, "its table has no name"},
                     Bad{"bad_name", BP_ERROR_VALUE, "its name is \"two words\""},
                     Bad{"no_register", BP_ERROR_VALUE, "no register_all"},
@@ -89,7 +89,7 @@ TEST(Load, ReadsTheKnownPartOfALargerTable) {
   EXPECT_EQ(Loaded::state_of("larger"), "loaded");
 }
 
-// `stop` lies beyond the table's end: what stands there must not be called at the unload.
+// `stop` is beyond the table's end: the unload must not call the bytes there.
 TEST(Load, TakesASmallerTableAsItIs) {
   { const Loaded plugin("smaller"); }
   EXPECT_NE(Loaded::state_of("smaller"), "loaded");

@@ -1,5 +1,5 @@
-// Laws of manifests: what is written is read, what is missing or of a wrong type is named, what is unknown is left
-// alone; and what a host cannot use is refused with a reason that names both sides.
+// Laws of manifests: written fields are read, a missing field or a wrong type is named, an unknown field is left
+// alone; a plugin that a host cannot use is refused with a reason that names both sides.
 #include "loader/manifest.hpp"
 
 #include "loader/host_traits.hpp"

@@ -102,7 +102,7 @@ TEST(Registering, CallsBesideItSeeAllOfAPluginOrNothing) {
             EXPECT_EQ(values_of(call(op, {value(x)})), (std::vector<float>{4, 8}));
           }
         });
-        // That the op left with its plugin after it was found is no half of anything.
+        // An op may leave with its plugin after it was found: this is not a torn state.
         if (failure.code != BP_OK && failure.text.find("was unloaded") == std::string::npos) failed = failure.text;
         const Failure on_device = failure_of([&] {
           const Tensor y = tensor_on("slow", {1, 2});

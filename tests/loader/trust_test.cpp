@@ -1,5 +1,5 @@
 // Whom the loader trusts: files and folders that others may write are refused, links out of a folder and names that are
-// taken as well, each with its reason; what is the user's own loads.
+// taken as well, each with its reason; the user's own files load.
 #include "loader/trust.hpp"
 
 #include <sys/stat.h>
@@ -53,7 +53,7 @@ TEST(Trust, NobodyElseMayWriteAFolderAbove) {
   set_mode(inner, 0755);
   set_mode(folder.path(), 0777);
   EXPECT_THAT(loader::why_untrusted(file), HasSubstr(folder.path() + " may be written by everybody"));
-  // Where the sticky bit is set, as in /tmp, others cannot replace what lies there; but they can add to it.
+  // Where the sticky bit is set, as in /tmp, others cannot replace files; but they can add some.
   set_mode(folder.path(), 01777);
   EXPECT_EQ(loader::why_untrusted(file), "");
   EXPECT_THAT(loader::why_untrusted(folder.path()), HasSubstr("may be written by everybody"));

@@ -1,4 +1,4 @@
-// Whatever bytes stand in a plugin folder, the reader of manifests and the one of shared objects refuse them in words.
+// For any bytes in a plugin folder, the readers of manifests and of shared objects refuse them with a message.
 // The attacks run in child processes under an alarm.
 #include <elf.h>
 #include <unistd.h>

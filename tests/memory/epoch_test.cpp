@@ -78,7 +78,7 @@ TEST(Drain, IsRefusedFromInsideACall) {
   }
 }
 
-// The purpose: after withdrawing and draining, no thread uses what was withdrawn.
+// The purpose: after withdrawing and draining, no thread uses withdrawn data.
 TEST(Drain, NobodyUsesARowAfterIt) {
   struct Row {
     std::atomic<int> users{0};

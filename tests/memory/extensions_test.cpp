@@ -1,5 +1,5 @@
-// Laws of every extension of a backend: it is taken whole or larger, refused with what is wrong with it, and where a
-// backend has no streams those about streams are not asked for.
+// Laws of every extension of a backend: it is taken whole or larger, refused with its fault, and where a
+// backend has no streams, extensions about streams are not requested.
 #include "memory/devices/extensions.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A struct in a page of its own, all of whose slots are filled; nobody calls them.
+// A struct in its own page, with all slots filled; no test calls them.
 struct Offered {
   const char* name;
   size_t size;      // of version 1, as far as it must be there

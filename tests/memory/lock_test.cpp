@@ -63,7 +63,7 @@ TEST(LockOfThreads, AllAreTakenAndGivenBackWhileOthersUseThem) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whoever asks for an interrupt may have to wait for a lock whose holder waits for this one.
+// A thread that checks for an interrupt may have to wait for a lock whose holder waits for this one.
 TEST(LockOfThreads, NoInterruptIsAskedForUnderOne) {
   static int asked;
   asked = 0;

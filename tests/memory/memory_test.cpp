@@ -1,5 +1,5 @@
-// Laws of a device's memory: what a backend does not offer is refused by name, a failed allocation says what was asked
-// for and leaves everything usable, and sizes whose product overflows are such failures.
+// Laws of a device's memory: a missing slot of a backend is refused by name, a failed allocation reports the requested
+// size and leaves everything usable, and sizes whose product overflows are such failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

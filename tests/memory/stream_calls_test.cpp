@@ -1,5 +1,5 @@
-// Calls of a backend's table that name one stream: one at a time, whatever threads the program has. `wait` is left out:
-// it may stand beside others, since it blocks.
+// Calls of a backend's table that name one stream: one at a time, for any number of threads. `wait` is left out:
+// it may run beside others, because it blocks.
 #include <gtest/gtest.h>
 
 #include <condition_variable>

@@ -21,7 +21,7 @@ def pytest_configure(config):
 
 
 def _report_crashes(folder):
-    """What ends a worker goes to files crash-*, of which count_results.py shows the beginning. What a worker prints is lost."""
+    """The fault that ends a worker goes to files crash-*; count_results.py shows their beginning. A worker's output is lost."""
     report = str(folder / f"crash-{os.getpid()}")
     faulthandler.enable(open(report, "w"))
     if set_path := getattr(ctypes.CDLL(None), "__sanitizer_set_report_path", None):

@@ -152,7 +152,7 @@ class RowLaws:
         one_region(lambda x: (softmax(x), bp.sum(x * x, axis=-1)), x)
 
     def test_operands_of_every_form(self, device):
-        """One in all, one per row, one per column, one for each, and of four axes that are one in none of them."""
+        """One in all, one per row, one per column, one for each, and four axes without an axis of size 1."""
         def function(x, one, row, column):
             twice = one * 2
             y = x * twice + row - column

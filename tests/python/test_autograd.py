@@ -78,7 +78,7 @@ def test_gradients_go_along_the_paths_to_their_inputs_alone():
     assert bp.gradients(loss, [x, inner], retain_graph=True)[1].tolist() == of_inner.tolist()  # an input below another
     loss.backward()
     assert x.grad.tolist() == dx.tolist() and w.grad.tolist() == dw.tolist()
-    # What lies beside a path is not used up.
+    # Nodes beside a path are not freed.
     kept = w * w
     bp.gradients((x * x * kept).sum(), x)
     assert bp.gradients(kept.sum(), w).tolist() == [6, 8]
@@ -294,7 +294,7 @@ def test_threads_add_to_one_leaf():
 
 @pytest.mark.parametrize("leaf", [True, False])
 def test_a_hook_changes_elements_alone(leaf):
-    """What it returns goes on in the gradient's place: of its shape, dtype and device, or an error that says what was found."""
+    """Its result replaces the gradient: of the same shape, dtype and device, or an error that states the difference."""
     for wrong, found in [
         (lambda g: bp.ones(7), r"float32 of shape \(7,\)"),
         (lambda g: g.sum(), r"float32 of shape \(\)"),

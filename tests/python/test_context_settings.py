@@ -11,7 +11,7 @@ import pytest
 
 
 
-# name: (a block that sets it, what it reads, the value inside). What it reads outside differs.
+# name: (a block that sets it, a function that reads it, the value inside). The value outside differs.
 BLOCKS = {
     "no_grad": (lambda: bp.no_grad(), bp.grad_enabled, False),
     "inference_mode": (lambda: bp.inference_mode(), bp.grad_enabled, False),

@@ -244,7 +244,7 @@ def test_windows_that_the_op_refuses_are_refused(cuda):
 
 
 def test_windows_of_2_to_the_32_are_no_windows_of_none(cuda):
-    """What a kernel cannot count is composed, and there is no memory for that."""
+    """A call that a kernel cannot count is composed, and the memory does not suffice for that."""
     with pytest.raises(bp.OutOfMemoryError):
         bp.max_pool2d_with_indices(bp.zeros((1, 1, 4, 4), device=cuda), (2**32, 2), (1, 1), (2**31, 1))
     assert bp.conv2d_columns(bp.zeros((2**32, 0, 3, 3), device=cuda), (3, 3)).shape == (1, 2**32, 1, 1, 0, 3, 3)

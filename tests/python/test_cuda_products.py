@@ -140,7 +140,7 @@ def test_what_the_library_has_no_algorithm_for_goes_to_the_own_kernel(cuda, monk
     assert _cublaslt_products() == before
 
 
-# Operands of a product and what is added to it; the products, and those of them that add a bias themselves.
+# Operands of a product and the addend; the products, and the ones that add a bias themselves.
 ADDED = {
     "a number per column": ((5, 6), (6, 7), (7,), 1, 1),
     "a stack of rows": ((3, 5, 6), (6, 7), (7,), 1, 1),

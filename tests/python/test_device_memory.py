@@ -1,4 +1,4 @@
-"""Memory of a device: what is counted, what is kept, the limit, and that a failed allocation leaves everything as it was."""
+"""Memory of a device: its counts, the cached memory, the limit, and that a failed allocation leaves everything as it was."""
 
 import backplane as bp
 import pytest

@@ -1,4 +1,4 @@
-"""Entries of a plugin: what their decompositions give is held against what they say, and Python has what stubs and pages promise."""
+"""Entries of a plugin: their decompositions are compared with their statements, and Python has all that stubs and pages promise."""
 
 import ast
 import inspect
@@ -81,7 +81,7 @@ def test_opcheck_passes_what_is_sound(entries, x):
     assert bp.opcheck(entries.turned, (x,)) and bp.opcheck(entries.doubled, (x,))
 
 
-# ---- what is promised --------------------------------------------------------------------------------------------
+# ---- the promises ------------------------------------------------------------------------------------------------
 
 
 def promised():

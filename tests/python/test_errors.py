@@ -1,4 +1,4 @@
-"""What users read: the exception's type, and a text that names the op, the argument, what was found and what was expected."""
+"""Errors as users read them: the exception's type, and a text that names the op, the argument, the value found and the value expected."""
 
 import backplane as bp
 import pytest

@@ -56,7 +56,7 @@ def test_functions_of_numpys_names_do_what_numpys_do(name, args):
 INDEX = np.array([[[0, 2, 1, 0]], [[1, 1, 0, 2]]])
 SMALL = INDEX[:1, :, :2]
 
-# PyTorch's forms: what is called, the tensor, more arguments, and the same in NumPy.
+# PyTorch's forms: the function, the tensor, more arguments, and the same in NumPy.
 AS_PYTORCH = {
     "cat": (lambda x: bp.cat([x, x], 1), A, np.concatenate([A, A], 1)),
     "cat by name": (lambda x: bp.cat((x, x), dim=-1), A, np.concatenate([A, A], -1)),

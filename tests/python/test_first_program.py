@@ -1,4 +1,4 @@
-"""The C++ program of docs/start/cpp.md builds as printed against an installed Backplane, and prints what is said there."""
+"""The C++ program of docs/start/cpp.md builds as printed against an installed Backplane, and prints the output shown there."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Tensors that keep themselves alive through what they hold are found by Python's garbage collector, and memory comes back."""
+"""Tensors that keep themselves alive through a cycle are found by Python's garbage collector, and memory comes back."""
 
 import functools
 import gc

@@ -14,7 +14,7 @@ TWO = ("add subtract multiply divide maximum minimum less less_equal greater equ
 
 
 def same(found, expected):
-    """Bit for bit, but for NaN, after rounding what was computed in float32."""
+    """Bit for bit, but for NaN, after rounding the float32 result."""
     expected = bp.astype(expected, found.dtype)
     if found.dtype is bp.bool:
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
@@ -245,7 +245,7 @@ def nearest_half(values, dtype):
 
 
 def around_ties(dtype):
-    """Every number but NaN and inf, the middles between neighbours, and what is a last bit of float64 or float32 away from them."""
+    """Every number but NaN and inf, the middles between neighbours, and numbers a last bit of float64 or float32 away from them."""
     halves = np.unique(bp.astype(every_number(dtype)[0], bp.float64).numpy())
     halves = halves[np.isfinite(halves)]
     middles = np.append(halves[:-1] / 2 + halves[1:] / 2, [65519.999, 65520.0, 65520.001, 1e300, 1e-300, np.inf])

@@ -31,7 +31,7 @@ NORMS = {
     "batch_norm, weighted": lambda x: bp.batch_norm(x.reshape((4, 2)), *bp.asarray([[1.0, 0.5], [2.0, 1.0]], dtype=x.dtype))[0],
     "rms_norm, weighted": lambda x: F.rms_norm(x, (4,), bp.asarray([1.0, 0.5, 2.0, 1.0], dtype=x.dtype)),
 }  # fmt: skip
-# Of two rows the gradient is what is left of a cancellation.
+# For two rows, the gradient is the rest of a cancellation.
 FORWARD = {**NORMS, "layer_norm along columns": lambda x: bp.layer_norm(x, axis=[0], eps=1e-7)}
 
 

@@ -1,4 +1,4 @@
-"""DLPack capsules that no honest library would make: each field of the tensor wrong in turn, and refused in words."""
+"""DLPack capsules that no honest library would make: each field of the tensor wrong in turn, and refused with a message."""
 
 import ctypes
 import itertools
@@ -45,7 +45,7 @@ _alive = []
 
 
 class Exporter:
-    """An exporter of a 2 by 3 matrix of float32 whose fields a test may set. What it lends is never taken back."""
+    """An exporter of a 2 by 3 matrix of float32 whose fields a test may set. Memory that it lends is never taken back."""
 
     def __init__(self, versioned, shape=(2, 3), strides=(3, 1), **fields):
         _alive.append(self)

@@ -1,4 +1,4 @@
-"""Importing is cheap: what it loads, and what it leaves closed."""
+"""Importing is cheap: the modules that it loads, and the plugins that it does not open."""
 
 import importlib.util
 import json

@@ -87,7 +87,7 @@ def test_what_is_masked_is_not_read():
 
 
 class Foreign:
-    """An array of a library that speaks DLPack, and is no sequence to Python."""
+    """An array of a library that supports DLPack, and is not a sequence to Python."""
 
     def __init__(self, *values):
         self.array = np.asarray(values)

@@ -224,7 +224,7 @@ APART = [[1.0, 0.0], [0.0, 2.0]]
 
 
 def test_vectors_of_equal_values_have_no_derivative():
-    """Q f(L) Q^H, the polar factor and second derivatives of the values would be wrong in silence without it."""
+    """Q f(L) Q^H, the polar factor and second derivatives of the values would silently be wrong without it."""
     one, weights = bp.eye(2, dtype=bp.float64), bp.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=bp.float64)
 
     def root(x):

@@ -1,4 +1,4 @@
-"""A product and what is added to it, in one call: the bits of `x @ y + z`, on one thread and on several, in every layout."""
+"""A product and its addend, in one call: the bits of `x @ y + z`, on one thread and on several, in every layout."""
 
 import backplane as bp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Names of NumPy, PyTorch and JAX: what they compute, or the words that say what to write where they are not had or mean two things."""
+"""Names of NumPy, PyTorch and JAX: their results, or the hint if a name is missing or ambiguous."""
 
 import pickle
 
@@ -235,7 +235,7 @@ def test_an_unknown_name_is_an_attribute_error_with_its_name():
     assert raised.value.name == "softmx" and raised.value.obj is bp
 
 
-# Functions in Python whose steps refuse: the function is named first, an op that is no user's not at all.
+# Functions in Python whose steps refuse: the function is named first, and an internal op not at all.
 def test_forms_write_into_out():
     whole, degrees = bp.zeros(2, dtype=bp.int64), bp.zeros(2)
     bp.divide(bp.asarray([-7, 7]), bp.asarray([2, 2]), rounding_mode="trunc", out=whole)

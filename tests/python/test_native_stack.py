@@ -172,7 +172,7 @@ def test_every_op_on_little_stack(stack):
 
 @pytest.mark.parametrize("within", ["tape", "grad", "jvp", "vmap"])
 def test_long_chains_of_views_are_walked(within):
-    """Neither recursion nor a walk per view: a quadratic one would take hours."""
+    """Without recursion, and without a walk per view: a quadratic time would be hours."""
     found = run(f"""
         def chain(x):
             y = x * 1

@@ -1,4 +1,4 @@
-"""What is no tensor in the place of one: every public function refuses it by what it is, never by an attribute that it lacks."""
+"""An object in place of a tensor: every public function refuses it by its kind, never by an attribute that it lacks."""
 
 import inspect
 

@@ -107,7 +107,7 @@ def test_quantiles_are_numpys(q, method, axis, keepdims):
 def test_axes_of_q_come_first():
     q = [[0.3, 0.7]]
     same(bp.quantile(bp.asarray(WHOLE), q, 1), np.quantile(WHOLE, q, axis=1))
-    # NumPy 2 puts the kept axes among those of a q with two; the two forms differ in nothing else.
+    # NumPy 2 mixes the kept axes with the axes of a q with two; the forms are otherwise equal.
     assert bp.quantile(bp.asarray(WHOLE), q, (0, 2), keepdims=True).shape == (1, 2, 1, 4, 1)
 
 

@@ -22,7 +22,7 @@ print(library.openblas_get_corename().decode(), b"DYNAMIC_ARCH" in library.openb
 CPUINFO = pathlib.Path("/proc/cpuinfo")
 FLAGS = set(CPUINFO.read_text().split()) if CPUINFO.exists() else set()
 
-pytestmark = pytest.mark.skipif("avx2" not in FLAGS, reason="the processor has no AVX2 (or is no x86-64)")
+pytestmark = pytest.mark.skipif("avx2" not in FLAGS, reason="the processor has no AVX2 (or is not an x86-64)")
 
 
 def taken(**environment):

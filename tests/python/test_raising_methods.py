@@ -1,4 +1,4 @@
-"""Laws of arguments whose methods raise: what is not an Exception (KeyboardInterrupt, SystemExit) always comes out, what __index__ raises comes out as it is."""
+"""Laws of arguments whose methods raise: KeyboardInterrupt and SystemExit always come out, and an error of __index__ comes out unchanged."""
 
 import gc
 import threading

@@ -41,7 +41,7 @@ CHANGES = [add, multiply, assign, assign_part]
 
 
 def run(seed, make, xp):
-    """Values of a program's tensors, and what is differentiated. Choices depend on shapes alone, which are the same for all."""
+    """Values of a program's tensors, and the differentiated tensors. Choices depend on shapes alone, which are the same for all."""
     r = random.Random(seed)
     shape = r.choice(SHAPES)
     leaf = make(shape, r.randrange(1000), True)

@@ -26,7 +26,7 @@ def number(value):
     return bp.asarray(np.asarray(value))
 
 
-# What is called with tensors, and the same in NumPy.
+# A function with tensors, and the same in NumPy.
 CASES = {
     "full": (lambda: bp.full((2, 3), number(2.5)), np.full((2, 3), 2.5)),
     "full of a row": (lambda: bp.full((2, 3), bp.asarray(V[:3])), np.full((2, 3), V[:3])),

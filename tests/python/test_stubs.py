@@ -175,7 +175,7 @@ def test_functions_of_the_extension_module_have_the_stubs_parameters():
 
 
 def documented_in(body, owner):
-    """(where, what is documented, its text in the stub), the members of classes included."""
+    """(place, documented object, its text in the stub), the members of classes included."""
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue

@@ -1,4 +1,4 @@
-"""Operands whose neighbours lie across the result's rows give what they give in order, in every size of element."""
+"""Transposed operands give the same results as ordered ones, for every size of element."""
 
 import backplane as bp
 import numpy as np

@@ -1,4 +1,4 @@
-"""What stands in a plugin folder must not hide other plugins: bad bytes, bad names, files that others may write."""
+"""Files in a plugin folder must not hide other plugins: bad bytes, bad names, files that others may write."""
 
 import json
 import os

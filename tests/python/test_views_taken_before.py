@@ -1,4 +1,4 @@
-"""A view that was taken before its base came to a history has the part of it that it shows, whoever asks first."""
+"""A view that was taken before its base got a history has its part of that history, in any order of access."""
 
 import threading
 

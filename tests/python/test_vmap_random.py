@@ -50,7 +50,7 @@ def test_different_gives_each_row_its_own(name):
 
 
 def test_different_rows_do_not_meet_later_draws():
-    """Neither those of another batch, nor those outside of one, from the same generator."""
+    """Not the draws of another batch, and not draws outside of a batch, from the same generator."""
     g = generator()
     draw = lambda x: bp.random_bits((3,), generator=g)  # noqa: E731
     batches = [bp.vmap(draw, randomness="different")(bp.zeros((200,))).numpy() for _ in range(3)]

@@ -141,7 +141,7 @@ def test_neighbours_in_pairs(vulkan, dtype, size):
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 6])
 def test_elementwise_loops_of_any_rank(vulkan, rank):
-    """What the push constants hold, and what stands in memory."""
+    """Rows in the push constants, and rows in memory."""
     shape = (2, 3, 1, 5, 2, 7)[:rank]
     same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan,
           normal(*shape), normal(*shape), rtol=1e-6)

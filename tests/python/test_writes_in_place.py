@@ -1,4 +1,4 @@
-"""Writing parts of a tensor: the in-place forms give what the functional ones give, in memory for what they touch, or change nothing."""
+"""Writing parts of a tensor: the in-place forms give the results of the functional ones, with memory only for the written part, or change nothing."""
 
 import backplane as bp
 import numpy as np
@@ -17,7 +17,7 @@ def at(*places):
 
 
 ROWS = (N // 4, 4)
-# What is written, in place; the functional form of the same; the shape of the tensor.
+# A write in place; its functional form; the shape of the tensor.
 WRITES = {
     "index_put": (lambda x: x.index_put_([at(3, 1)], 9.0), lambda x: bp.index_put(x, [at(3, 1)], 9.0), ROWS),
     "index_put, adding": (lambda x: x.index_put_([at(3, 3)], 9.0, accumulate=True),

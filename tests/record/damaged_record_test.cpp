@@ -1,4 +1,4 @@
-// Records of untrusted bytes: refused or copied, whatever they are.
+// Records of untrusted bytes: refused or copied, for any bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,8 +9,8 @@
 namespace backplane::core {
 namespace {
 
-// Every byte that is no pointer, set to several values: an Error or a record, never a crash. Arrays are backed by as
-// much memory as the largest count that is not refused at once, so that a count is a claim and not a lie.
+// Every byte that is not in a pointer, set to several values: an Error or a record, never a crash. Arrays are backed by
+// as much memory as the largest count that is not refused at once, so that a count is a claim and not a lie.
 class Damage : public testing::Test {
  protected:
   template <class T>

@@ -1,4 +1,4 @@
-// The evaluator over toy tensors: what it computes, what it calls, and that every reference is given back, also where
+// The evaluator over toy tensors: its results, its calls, and that every reference is released, also if
 // an op fails half-way.
 #include "record/evaluator.hpp"
 

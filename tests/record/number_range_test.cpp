@@ -1,4 +1,4 @@
-// Which numbers a dtype holds, and what stands for an int beyond those of a comparison.
+// The numbers that a dtype holds, and the replacement of an int beyond them in a comparison.
 #include "record/number_range.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Copying and verifying op records: what is valid comes through whole, what is not is refused.
+// Copying and verifying op records: a valid record is copied whole, an invalid one is refused.
 #include "record/op_record.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the tests of shape rules share: ops of one word, and what is inferred of them.
+// Shared by the tests of shape rules: ops with one rule, and their inferred shapes.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Every struct that crosses and may grow has its place in a table of tests, by who writes it: what the plugin gives,
-// what stands in its arrays, what it fills for the host, and what the host gives. A struct that nobody tries is found
+// Every struct that crosses and may grow is in a table of tests, by its writer: structs that the plugin gives,
+// elements of its arrays, structs that it fills for the host, and structs of the host. A struct without a test is found
 // here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(CrossingStructs, AreAllTried) {
   EXPECT_EQ(tried, there);
 }
 
-// ---- what stands in arrays ----
+// ---- elements of arrays ----
 
 // Elements of a later minor: `more` bytes that this one does not know follow each.
 template <class T>
@@ -193,7 +193,7 @@ std::vector<Given> given() {
 #undef AT
 }
 
-// What it is refused with; "": it is taken.
+// The text of the refusal; "" if it is taken.
 std::string refusal(const Given& one, const std::vector<char>& bytes) {
   PluginRecord& record = plugin_of("slots");
   const bp_status status = one.give(&record, bytes.data());
@@ -244,7 +244,7 @@ TEST(CrossingStructs, OfZerosAreRefused) {
 
 // ---- what a plugin fills ----
 
-// A backend of the first minor writes what that had; one of a later minor writes no further than the size says.
+// A backend of the first minor writes its fields; a backend of a later minor does not write beyond the size.
 TEST(CrossingStructs, ThatABackendFillsAreOfEitherMinor) {
   bp_backend_def def = testing::host_backend("filler");
   def.properties = [](void*, int32_t, bp_device_properties* out) -> bp_status {

@@ -56,9 +56,9 @@ std::string refusal(const char* name, const char* row_of, uint32_t flags) {
 
 TEST(KernelRows, AreRefusedWhereTheyCannotBeCalled) {
   const std::string walked = refusal("toy::walked", "toy::walked", BP_KERNEL_OWN_RESULTS | BP_KERNEL_LOOP);
-  EXPECT_MENTIONS(walked, "BP_KERNEL_OWN_RESULTS, with which no result stands ready, beside BP_KERNEL_LOOP");
+  EXPECT_MENTIONS(walked, "BP_KERNEL_OWN_RESULTS, with which the kernel makes its results, beside BP_KERNEL_LOOP");
   const std::string written = refusal("toy::written", "toy::written", BP_KERNEL_OWN_RESULTS | BP_KERNEL_INPLACE);
-  EXPECT_MENTIONS(written, "BP_KERNEL_OWN_RESULTS, with which no result stands ready, beside BP_KERNEL_INPLACE");
+  EXPECT_MENTIONS(written, "BP_KERNEL_OWN_RESULTS, with which the kernel makes its results, beside BP_KERNEL_INPLACE");
   EXPECT_MENTIONS(refusal("toy::viewed", "bp::permute_dims", 0), "bp::permute_dims is a view, which the core makes");
 }
 

@@ -26,7 +26,7 @@ TEST_F(Link, ResolvesEachNameOnce) {
   const auto op = multiply().record();
   EXPECT_FALSE(op->linked);
   EXPECT_THAT(error_of([&] { link(*op, [](std::string_view) { return uint32_t{BP_NO_OP}; }); }),
-              HasSubstr("calls 't::mul', which is neither"));
+              HasSubstr("calls 't::mul', which is not a registered op"));
   EXPECT_FALSE(op->linked);
   link(*op, [](std::string_view name) { return name == "t::mul" ? 3u : name == "t::cast" ? 5u : 6u; });
   EXPECT_TRUE(op->linked);

@@ -1,4 +1,4 @@
-// Plans: which slot of an op a functionality key finds, and what is left when its owner goes.
+// Plans: the slot of an op that a functionality key finds, and the slots after its owner has left.
 #include "registry/plan.hpp"
 
 #include <gtest/gtest.h>

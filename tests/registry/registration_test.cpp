@@ -121,7 +121,7 @@ struct Seen {
   uint64_t needs = 0;
 };
 
-// d(x + 2) = g for x; nothing for y, of which it reads the shape.
+// d(x + 2) = g for x; nothing for y, whose shape it reads.
 bp_status plus_vjp(const bp_frame* frame, const bp_formula_env* env, bp_value* results) {
   auto& seen = *static_cast<Seen*>(frame->op->context);
   ++seen.calls;

@@ -85,7 +85,7 @@ def nvcc():
 
 
 def vulkan_drivers():
-    """The files by which the loader finds drivers."""
+    """The files that the loader uses to find drivers."""
     if named := os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES"):
         return named.split(":")
     return [path for folder in ("/usr/share", "/usr/local/share", "/etc") for path in pathlib.Path(folder, "vulkan/icd.d").glob("*.json")]

@@ -114,7 +114,7 @@ def test_new_takes_the_words_of_the_template(tmp_path, name):
 
 @pytest.mark.skipif("BACKPLANE_BUILD" not in os.environ, reason="needs a build (BACKPLANE_BUILD)")
 def test_new_in_a_build_tree_installs_the_sdk_first(tmp_path):
-    """The tree is no package: its lines make one of what the command was built with."""
+    """The build tree is not a package, so the printed commands install one first."""
     build = pathlib.Path(os.environ["BACKPLANE_BUILD"]).resolve()
     text = subprocess.run([build / "bin/backplane", "new", "op", "mine::wave", "made"], check=True, capture_output=True, text=True, cwd=tmp_path).stdout
     install, configure, _ = text.splitlines()[1:]

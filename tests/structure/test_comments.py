@@ -10,7 +10,7 @@ CODE = [name for name in FILES if pathlib.PurePosixPath(name).suffix in source_t
         and not name.startswith("third_party/")]
 # Every ending of a tracked path: "level.hpp", "levels/level.hpp", ...
 KNOWN = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES) for first in range(len(parts))}
-# What codegen writes, what a build installs, and what is another project's.
+# Files that codegen writes, that a build installs, or that belong to another project.
 ELSEWHERE = {"include/backplane/ops.hpp", "include/backplane/bp/methods.hpp", "bp/methods.hpp", "bp/ops.hpp", "share/backplane/ops.yaml", "dlpack/dlpack.h", "BackplaneConfig.cmake", "t.yaml"}
 PAGES = [name for name in FILES if name.endswith(".md") and not name.startswith(("third_party/", "tests/codegen/golden"))]
 # What pages tell a reader to write, or show as the output of it.

@@ -37,7 +37,7 @@ def own_header(source, files):
 
 
 def complaint(source, text, files):
-    """What is wrong with the source's first include, or None."""
+    """The fault of the source's first include, or None."""
     included = source_tree.INCLUDE.search(text)
     first = included[2] if included else None
     if own := own_header(source, files):

@@ -12,7 +12,7 @@ import source_tree
 ABI = "dispatcher/abi/"
 PUBLIC = "dispatcher/include/"
 SDK = "sdk/include/"  # kernels of plugins for devices of vendors
-# From the lowest: each may include those before it. What is above puts itself into the tables of what is below.
+# From the lowest: each may include those before it. An upper layer registers itself in the tables of a lower one.
 LAYERS = ("record", "memory", "registry", "call", "levels", "tape", "grad", "jvp", "batch", "functions", "graph",
           "control", "trace", "loader", "checked", "log")
 INSIDE = tuple(f"dispatcher/{layer}/" for layer in LAYERS)

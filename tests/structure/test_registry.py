@@ -23,7 +23,7 @@ SHAPE_WORD = re.compile(r"[\w.]+\([\w, ]*\)$")  # which may be an op as well
 
 
 def formula_lines(lines):
-    """(path, line number, text) of what stands under keys of formulas and in `define`, without keys, names and list marks."""
+    """(path, line number, text) of lines under keys of formulas and in `define`, without keys, names and list marks."""
     key = None
     for path, number, line in lines:
         if found := re.match(r"    (\w+):", line) or re.match(r"(define|\w+):", line):

@@ -1,4 +1,4 @@
-// Laws of the tape under threads: what docs/concepts/threads.md allows is neither a race nor lost.
+// Laws of the tape under threads: uses that docs/concepts/threads.md allows do not race and lose nothing.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -126,7 +126,7 @@ TEST(Threads, PassesThatRetainShareAGraph) {
   EXPECT_EQ(item(grad_of(x)), 6 * 3 * kRounds);
 }
 
-// Whoever comes first gives the view its history; the others, who may be reading it meanwhile, record too.
+// The first thread gives the view its history; the others, which may be reading it, record too.
 TEST(Threads, AViewThatCameToAHistoryIsReadByManyAtOnce) {
   Tensor two = tensor({2}, {});
   for (int round = 0; round < kRounds; ++round) {

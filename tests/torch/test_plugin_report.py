@@ -1,4 +1,4 @@
-"""backplane bridge torch: what a plugin provides to PyTorch, and what it does not."""
+"""backplane bridge torch: the parts of a plugin that PyTorch can use, and the other parts with reasons."""
 
 import os
 import pathlib

@@ -13,7 +13,7 @@ import backplane as bp
 from backplane.torch import _aten_rows, _graph_functions, _tensors
 
 WORD = re.compile(r"[A-Za-z_]\w*")
-# Arguments that say where and how a result lies in memory, or how it is computed, not what it is.
+# Arguments that set the place and layout of a result, or how it is computed, but not its value.
 NO_VALUE = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "generator", "requires_grad", "implicit", "check_errors", "driver", "stable",
             "sorted", "output_size", "compute_mode", "assume_unique", "sparse_grad", "sparse", "path", "cudnn_enable", "cudnn_enabled", "benchmark", "deterministic",
             "allow_tf32", "stride", "physical_layout", "unsafe", "compute_v", "compute_uv"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""to_torch: every op of the registry computes in PyTorch what it computes in Backplane, and programs of models go both ways."""
+"""to_torch: every op of the registry computes the same in PyTorch as in Backplane, and programs of models go both ways."""
 
 import pathlib
 import sys

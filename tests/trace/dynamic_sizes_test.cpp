@@ -1,4 +1,4 @@
-// A graph for any size: the function at other sizes, the constraints that the search finds, and what it refuses.
+// A graph for any size: the function at other sizes, the constraints that the search finds, and its refusals.
 #include "trace/dynamic_sizes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tracing from C++: what is called inside is written down and does not run; the graph does what the function does.
+// Tracing from C++: calls inside are recorded and do not run; the graph computes the same as the function.
 #include <gtest/gtest.h>
 
 #include "backplane/graph.hpp"
@@ -49,7 +49,7 @@ TEST_F(Trace, TakesCallsOfTensorsFromOutside) {
   EXPECT_EQ(graph.constants().size(), 1u);
 }
 
-// As the contract has them, where the program that called did not say what they stand for.
+// As in the contract, if the calling program did not state their meaning.
 TEST_F(Trace, NumbersInTensorPositionsAreMarked) {
   const Tensor x = tensor({1, 2}, {2});
   const Graph graph = make_graph(

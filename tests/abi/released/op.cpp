@@ -1,4 +1,4 @@
-// An op in C++, on the headers that are no part of the contract: they are compiled into the plugin. Its kernel serves
+// An op in C++, on the headers that are not part of the contract: they are compiled into the plugin. Its kernel serves
 // every backend of host memory, works in pieces, and throws where the first element is negative.
 #include "backplane/plugin.hpp"
 

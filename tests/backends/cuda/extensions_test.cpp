@@ -59,7 +59,7 @@ class CudaExtensions : public DeviceTest {
               0);
     make_others_current();
   }
-  // What was on the device is gone, and not to be given back.
+  // The device's memory is gone, and must not be freed.
   void reset() {
     const auto& extension_reset = extension<bp_extension_reset>(BP_EXTENSION_RESET);
     ASSERT_EQ(extension_reset.reset(table.context, kOrdinal), BP_OK) << last_error;
@@ -207,7 +207,7 @@ TEST_F(CudaExtensions, TheGreatestPriorityIsCudas) {
   }
 }
 
-// More than a second apart, where the clock's origin moves: from the later one, with what was before it read after.
+// More than a second apart, where the clock's origin moves: from the later one, with the earlier one read after it.
 TEST_F(CudaExtensions, StampsFarApartAreInOrderWhicheverIsReadFirst) {
   const auto& time = extension<bp_extension_time>(BP_EXTENSION_TIME);
   bp_time_stamp* stamps[3] = {};

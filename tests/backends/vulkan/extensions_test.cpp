@@ -46,7 +46,7 @@ class VulkanExtensions : public DeviceTest {
   const Extension& extension(const char* name) {
     return *static_cast<const Extension*>(table.extension(table.context, name, 1));
   }
-  // What was on the device is gone, and not to be given back.
+  // The device's memory is gone, and must not be freed.
   void reset() {
     ASSERT_EQ(extension<bp_extension_reset>(BP_EXTENSION_RESET).reset(table.context, kOrdinal), BP_OK) << last_error;
     streams.clear();

@@ -10,7 +10,7 @@ namespace {
 
 using backplane::vulkan::Counts;
 
-// y = maximum(-(x * x + 1), x) - x * x over float32 vectors: five nodes, of which the first is read twice.
+// y = maximum(-(x * x + 1), x) - x * x over float32 vectors: five nodes. The first is read twice.
 class Chain {
  public:
   explicit Chain(int64_t size) : dims_{size} {
@@ -212,7 +212,7 @@ TEST_F(FuseTest, PipelinesThatNobodyRunsGoButForTheLast) {
       made += counts->objects - objects;
     }
   EXPECT_GT(made, RegionPipelines::kMostIdle + 3);
-  // With that of the fixture, the one that a batch holds, and the last, which its executable held.
+  // With the fixture's pipeline, the one that a batch holds, and the last, which its executable held.
   EXPECT_LE(counts->region_pipelines, RegionPipelines::kMostIdle + 3);
   EXPECT_NEAR(read(y, stream).back(), -std::exp(0.3f), 1e-6);
   const uint64_t objects = counts->objects;

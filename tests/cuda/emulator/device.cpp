@@ -87,7 +87,7 @@ void Device::drop(int device) {
   });
 }
 
-// Passes what is waited for and has come. Nothing comes from a lost device, and nothing runs on one.
+// Passes waits that are satisfied. A lost device satisfies no wait, and runs no work.
 bool Device::is_ready(Stream& stream) {
   if (contexts[stream.device].lost) clear(stream);
   const auto has_come = [this](const Stream::Task& task) {

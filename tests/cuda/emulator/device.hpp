@@ -1,7 +1,7 @@
 // The emulated devices: streams, events and graphs behind the driver's handles, and the order in which recorded work
 // runs.
 //
-// Work waits on its stream until somebody waits or asks; then streams take turns in an order of the seed's, those of a
+// Work waits on its stream until a caller waits or asks; then streams take turns in the seed's order, streams of a
 // higher priority first, so that a program that forgot to make one stream wait for another reads what is not there yet.
 // A function of the host runs on a thread of the driver's, which also gets the work before it done. A kernel that never
 // ends holds its stream, and all who wait for it, until the reset of its context. The one lock is held by every entry

@@ -20,7 +20,7 @@ Context* current_context();
 
 // Says on standard error what hardware would not, and gives `code`.
 int refuse(const char* call, const std::string& what, int code);
-// The same of a handle that stands for nothing: the driver would look at what lies there.
+// The same for an invalid handle: the driver would read the memory there.
 template <class T>
 int refuse_handle(const char* call, const Handles<T>& handles, const void* handle, const char* kind) {
   return refuse(call, std::string("the ") + kind + (handles.was_destroyed(handle) ? " was destroyed" : " is none"),

@@ -19,7 +19,7 @@ class Memory {
   Memory();
   static Memory& instance();
 
-  // 0: there is none left.
+  // 0: the memory is exhausted.
   uint64_t allocate(uint64_t size, const std::string& what, int device = kEveryDevice);
   bool free(uint64_t address);
   void free_all(int device);

@@ -1,7 +1,7 @@
 // A PTX module as the interpreter runs it: functions as arrays of decoded instructions.
 //
-// A register is a column of 32 slots of 64 bits, one per lane; a predicate keeps its 32 bits in the first slot. What is
-// written is extended to 64 bits as its type says, so that a read in any narrower type is a truncation.
+// A register is a column of 32 slots of 64 bits, one per lane; a predicate keeps its 32 bits in the first slot. A
+// written value is extended to 64 bits by its type, so that a read in any narrower type is a truncation.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // What the stand-ins for CUDA's libraries (tests/cuda/libraries) need of the emulated device, beside the driver's entry
-// points: work of their own on its streams, and checked accesses to its memory. A real libcuda.so.1 has none of these,
-// so no stand-in loads beside one.
+// points: work of their own on its streams, and checked accesses to its memory. A real libcuda.so.1 does not have
+// these, so no stand-in loads beside one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ BP_EMULATOR_SERVICE bool record_work(void* stream, std::function<void()> work);
 BP_EMULATOR_SERVICE bool record_joint_work(void* stream, int size, std::shared_ptr<void>& joint,
                                            std::function<void()> work);
 
-// Within work. They end it, and lose the device, where the range is no memory of one block; a read also where it has
+// Within work. They end it, and lose the device, if the range is not memory of one block; a read also if it has
 // not been written.
 BP_EMULATOR_SERVICE const void* readable(const void* address, uint64_t bytes);
 BP_EMULATOR_SERVICE void* writable(void* address, uint64_t bytes);

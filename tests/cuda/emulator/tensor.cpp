@@ -70,7 +70,7 @@ void multiply_add(Warp& warp, const Instruction& instruction) {
                       sums[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2]);
 }
 
-// What is read is read now, and arrives at the wait.
+// The bytes are read now, and arrive at the wait.
 void copy_later(Warp& warp, const Instruction& instruction) {
   Instruction from = instruction;
   from.space = Space::kGlobal;

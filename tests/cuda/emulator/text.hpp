@@ -44,7 +44,7 @@ inline std::string_view take_word(std::string_view& text) {
 
 Type type_named(std::string_view name);
 
-// ".align 8 .b8 name[16] = {...}", ".u64 name": what is declared, less the words before.
+// ".align 8 .b8 name[16] = {...}", ".u64 name": the declaration, without the words before it.
 struct Declaration {
   std::string name;
   uint32_t item = 0;

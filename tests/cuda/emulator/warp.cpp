@@ -64,7 +64,7 @@ uint32_t Warp::elsewhere(uint32_t lanes) const {
   return found;
 }
 
-// The lanes that run next, and what they have in common. Those that wait for others let all others come as far first.
+// The lanes that run next, and their common state. Lanes that wait for others let all others come as far first.
 uint32_t Warp::select() {
   const uint32_t all = live_ & ~waiting_, moving = elsewhere(all);
   const uint32_t ready = moving ? moving : all;

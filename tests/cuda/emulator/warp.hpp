@@ -30,7 +30,7 @@ inline constexpr uint64_t kSharedWindow = uint64_t{1} << 56;
 inline constexpr uint64_t kLocalWindow = uint64_t{1} << 57;
 inline constexpr uint64_t kWindow = uint64_t{1} << 32;
 
-// What has touched a byte of shared memory: thread + 1 in the low bits, and when, in barriers that the block and the
+// The last access to a byte of shared memory: thread + 1 in the low bits, and when, in barriers that the block and the
 // warp have passed.
 struct Touch {
   uint32_t writer = 0, write_time = 0, write_warp_time = 0;

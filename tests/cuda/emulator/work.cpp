@@ -1,5 +1,5 @@
-// The entry points of libcuda.so.1 that record work: launches and copies. What they touch is looked at when they run,
-// since it must still be there then.
+// The entry points of libcuda.so.1 that record work: launches and copies. Their memory is checked when they run,
+// because it must still exist then.
 #include <algorithm>
 #include <cstring>
 

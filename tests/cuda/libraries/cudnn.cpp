@@ -103,7 +103,7 @@ struct Call {
   uint64_t workspace_bytes;
 };
 
-// f(x's, w's, y's element) for every product of the convolution: the three passes are sums over one of the three.
+// f(x's, w's, y's element) for every product of the convolution: the three passes are sums over one of these.
 template <class F>
 void for_each_product(const Call& call, F f) {
   const auto& [padding, stride, dilation, mode, computed, groups, math] = call.convolution;
@@ -167,7 +167,7 @@ Status propose(const TensorData& x, const TensorData& w, const TensorData& y, co
   if (const Status status = check_all(x, w, y, c)) return status;
   const char* refuses = std::getenv("BACKPLANE_EMULATED_CUDNN_REFUSES");
   if (refuses && std::string_view(refuses) == "all") return kNotSupported;
-  // In the order of the library's taste: what rounds, what is not the same each time, what wants memory, what does not.
+  // In the library's order: algorithms that round, that vary from call to call, that need memory, and that do not.
   const int tensors = x.type == kReal64 ? kOfDefault : kOfTensors;
   const Proposal all[] = {{kWithWorkspace, kNotSupported, 0, 0, kDeterministic, tensors, {}},
                           {kAtomic, kSuccess, 1, 0, 0, c.math, {}},

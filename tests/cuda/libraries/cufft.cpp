@@ -101,7 +101,7 @@ void real_to_complex(const PlanData& plan, const char* in, char* out) {
   }
 }
 
-// Of one axis: what several mean for an operand that is no spectrum of reals is nowhere said. The operand is lost.
+// Along one axis only: several are not defined for an operand that is not a spectrum of reals. The operand is lost.
 template <class T>
 void complex_to_real(const PlanData& plan, char* in, char* out) {
   using C = std::complex<T>;

@@ -75,7 +75,7 @@ BP_LAPACK_DECLARE(std::complex<double>, double, z, zun, zhe, BP_LAPACK_REALS)
 #undef BP_LAPACK_REALS
 #undef BP_LAPACK_NO_REALS
 
-// `real`: what is passed of the array of reals.
+// `real`: the argument for the array of reals.
 #define BP_LAPACK_NO_REALS
 #define BP_LAPACK_REALS reals.data(),
 #define BP_LAPACK_VECTORS(T, R, t, hermitian, real)                                                           \

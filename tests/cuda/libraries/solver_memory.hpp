@@ -10,7 +10,7 @@
 
 namespace emulator {
 
-// Those of an element's row and column that count.
+// Whether the element at a row and a column counts.
 using Part = bool (*)(int row, int column);
 inline bool everything(int, int) { return true; }
 inline bool lower(int row, int column) { return row >= column; }
@@ -25,7 +25,7 @@ struct Matrix {
   char* at(int row, int column) const {
     return data + (static_cast<int64_t>(column) * leading + row) * static_cast<int64_t>(sizeof(T));
   }
-  // By columns with nothing between them; what is no part of it is not read.
+  // By columns with nothing between them; elements outside the part are not read.
   std::vector<T> load(Part part = everything) const {
     std::vector<T> made(static_cast<size_t>(rows) * static_cast<size_t>(columns), T(NAN));
     for (int column = 0; column < columns; ++column)
@@ -70,7 +70,7 @@ struct Workspace {
     if (host_needed > 0) std::memset(host, kMark, host_bytes);
     return true;
   }
-  // What was there before is lost.
+  // The earlier contents are lost.
   void use() const {
     if (device_bytes > 0) std::memset(writable(device, device_bytes), 0xA5, device_bytes);
     for (size_t k = 0; k < host_bytes; ++k)

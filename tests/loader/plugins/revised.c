@@ -1,5 +1,5 @@
 /* An op of revision 1, which gained `scale`, with a kernel that was written for revision 0; and where REVISED_NEWER,
- * one written for a revision that this op has not reached. */
+ * one written for a later revision than the op's. */
 #include "tiny.h"
 
 static bp_status BP_CALL scale(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs,

@@ -43,7 +43,7 @@ def plain(value):
 
 
 def outcomes(lines, of_library, of_ours, names):
-    """What is wrong, by line: `of_library` gives what the library answers to a line, `names` what lines see of ours."""
+    """The faults, by line. `of_library` gives the library's result of a line, `names` our names that lines see."""
     wrong = {}
     for line in lines:
         try:

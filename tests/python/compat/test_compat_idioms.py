@@ -17,7 +17,7 @@ from numpy_lines import IDIOMS as NUMPY_LINES  # noqa: E402
 from pytorch_idioms import IDIOMS as PYTORCH  # noqa: E402
 
 GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs/guides/moving.md"
-# What they state is Backplane's meaning of the name, which PyTorch does not share.
+# These lines state Backplane's meaning of the name, which differs from PyTorch's.
 NOT_PYTORCHS = {
     "torch.manual_seed(3); x = torch.rand(2); torch.manual_seed(3); torch.equal(x, torch.rand(2)).all() -> True", "torch.equal(i, i).all() -> True",
     "torch.normal((3,)).shape == (3,) -> True", "torch.nonzero(j)[0] -> np.nonzero(j)[0]",

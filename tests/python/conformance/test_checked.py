@@ -57,7 +57,7 @@ for _ in range(4):
 assert losses == 1
 print("ended")
 """
-# There is no room for the results in front of the kernel; what earlier calls lent to it is 64 KiB each.
+# The results do not fit in front of the kernel; earlier calls lent it 64 KiB each.
 FULL = LOAD + """
 x = bp.ones((16384,), device=device)
 y, failed = -x, 0

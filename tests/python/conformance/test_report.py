@@ -1,4 +1,4 @@
-"""backplane conformance: what it prints and writes, its options, and the samples of ops that a plugin brings."""
+"""backplane conformance: its output and files, its options, and the samples of a plugin's ops."""
 
 import json
 import os

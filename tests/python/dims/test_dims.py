@@ -1,4 +1,4 @@
-"""First-class dimensions: what a function of named axes gives is what it gives of the same axes by position."""
+"""First-class dimensions: a function of named axes gives the same result as of the same axes by position."""
 
 import numpy as np
 import pytest

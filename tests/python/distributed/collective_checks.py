@@ -101,7 +101,7 @@ def check_moves():
 
 
 def check_layouts():
-    """What is transposed, sliced or expanded is what its elements are."""
+    """Transposed, sliced and expanded tensors count by their elements."""
     base = bp.arange(24.0).reshape((4, 6)) + d.rank()
     for x in (base.T, base[::2, 1:], bp.broadcast_to(base[:1], (4, 6))):
         same(d.all_reduce(x), sum(x.numpy() - d.rank() + i for i in range(d.size())), "all_reduce of a view")
@@ -181,7 +181,7 @@ def check_adjoints():
 
 
 def check_derivatives():
-    """Of what is not linear: against differences in the direction t of all ranks."""
+    """Nonlinear functions, against differences in the direction t of all ranks."""
     for name, f in REDUCING.items():
         x, t, eps = draw((3,), 4), draw((3,), 5), 1e-6
         g = draw((3,), 6)

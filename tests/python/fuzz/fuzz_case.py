@@ -84,7 +84,7 @@ class Case:
     # ---- the call ----
 
     def run(self):
-        """None, or what was wrong, in words."""
+        """None, or a description of the fault."""
         try:
             for result in self._results():
                 touch(result)
@@ -176,7 +176,7 @@ class Case:
 
 
 def enlarged(rng, arrays):
-    """The sample with one of its sizes large wherever it stands: the same values again and again along these axes."""
+    """The sample with one size enlarged in all places: the same values again and again along these axes."""
     every = [one for value in arrays.values() for one in (value if is_array_list(value) else [value]) if is_array(one)]
     sizes = sorted({size for one in every for size in one.shape if size})
     if not sizes:
@@ -216,7 +216,7 @@ def touch(tensor):
 
 
 def product_of(value):
-    """Of the numbers in an argument, zeros left out: what it may ask for, roughly."""
+    """The product of the numbers in an argument, without zeros: roughly the requested size."""
     if isinstance(value, (list, tuple)):
         return math.prod(map(product_of, value))
     if isinstance(value, bp.Tensor) and value.ndim == 0 and "int" in value.dtype.name and str(value.device).startswith("cpu"):

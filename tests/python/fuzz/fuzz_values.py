@@ -25,7 +25,7 @@ class RefusesIndex:
 
 
 class LyingSequence:
-    """A sequence whose length is not that of its elements."""
+    """A sequence whose length differs from its number of elements."""
 
     def __len__(self):
         return 3

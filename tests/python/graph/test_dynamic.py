@@ -228,7 +228,7 @@ def test_compile_traces_once_for_all_sizes():
         found = compiled(W, tensor(n, 3))
         for ours, eager in zip(found, bp.compile(step)(W, tensor(n, 3))):
             np.testing.assert_array_equal(ours.numpy(), eager.numpy())
-    assert len(runs) == traced + 12, "only those of the compiled functions without dynamic sizes"
+    assert len(runs) == traced + 12, "only the runs of the compiled functions without dynamic sizes"
 
 
 def test_compile_traces_again_beyond_a_constraint():

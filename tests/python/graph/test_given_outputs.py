@@ -1,4 +1,4 @@
-"""`out=` inside a compiled function writes what it writes in eager mode: arguments, views, captured and new tensors."""
+"""`out=` inside a compiled function writes the same as in eager mode: arguments, views, captured and new tensors."""
 
 import backplane as bp
 import numpy as np

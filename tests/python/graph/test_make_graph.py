@@ -139,7 +139,7 @@ def test_a_tensor_that_outlives_its_graph_is_refused():
     bp.make_graph(lambda x: bp.unguarded(lambda: kept.append(x * 2)) or x)(tensor(3))
     with pytest.raises(bp.ArgumentValueError, match="make_graph that has ended"):
         kept[0] + 1
-    with pytest.raises(bp.ArgumentValueError, match="tolist: .* make_graph wrote down: it was kept when that ended.* return it from the traced function"):
+    with pytest.raises(bp.ArgumentValueError, match="tolist: .* make_graph traced: it was kept after the trace ended.* return it from the traced function"):
         kept[0].tolist()
 
 

@@ -1,4 +1,4 @@
-"""A custom_function inside control flow keeps its rules: each derivative is that of the Python loop that calls it."""
+"""A custom_function inside control flow keeps its rules: each derivative equals the derivative of a Python loop that calls it."""
 
 import backplane as bp
 import numpy as np
@@ -11,7 +11,7 @@ def doubled(x):
     return x * 2
 
 
-# Factors that are none of the function's own show that the rules were used.
+# Factors that the function does not have show that the rules were used.
 doubled.defvjp(lambda x: (x * 2, x), lambda x, g: (g * x * 100,))
 doubled.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * primals[0] * 100))
 

@@ -1,4 +1,4 @@
-"""Gradients of what is cut into slices: compiled, the slices' gradients are joined, with the bits of their sum (of zeros not the sign)."""
+"""Gradients of tensors that are cut into slices: compiled, the slices' gradients are joined, with the bits of their sum (of zeros not the sign)."""
 
 import backplane as bp
 import numpy as np

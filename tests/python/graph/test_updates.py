@@ -1,4 +1,4 @@
-"""Laws of in-place changes in a trace: compiled, a function leaves its arguments and what it captures as it does by itself, call after call."""
+"""Laws of in-place changes in a trace: compiled, a function leaves its arguments and captured tensors as in eager mode, call after call."""
 
 import random
 
@@ -294,7 +294,7 @@ def test_transforms_around_do_as_around_the_function(outer):
 
 
 class Program:
-    """A function of two arguments and a captured tensor that reads, views and changes what it has in random order."""
+    """A function of two arguments and a captured tensor that reads, views and changes its tensors in random order."""
 
     def __init__(self, seed):
         chosen = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Functions that look at values or positions give inside compile and vmap what they give outside, as far as that needs no values."""
+"""Functions of values or positions give the same results inside compile and vmap as outside, if they need no values."""
 
 import backplane as bp
 import numpy as np
@@ -8,7 +8,7 @@ X = np.asarray([3.0, 1.0, 2.0])
 A = np.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 F64 = {"dtype": bp.float64}
 
-# What is positions outside, of which none is computed from the argument.
+# Positions from outside, which do not depend on the argument.
 PLACES = {
     "delete an element": lambda x: bp.delete(x, 1), "delete several": lambda x: bp.delete(x, [0, -1]), "delete a slice": lambda x: bp.delete(x, slice(0, 2)),
     "delete by an array": lambda x: bp.delete(x, np.asarray([2])), "delete by bools": lambda x: bp.delete(x, [True, False, True]), "delete nothing": lambda x: bp.delete(x, []),
@@ -58,14 +58,14 @@ def test_a_mask_from_outside_is_looked_at_again():
 def test_what_a_trace_computes_is_no_mask_and_no_count():
     with pytest.raises(bp.MissingRuleError, match="index: the number of elements that a mask selects.*Fix: "):
         bp.compile(lambda x: x[x > 1])(bp.asarray(X))
-    with pytest.raises(bp.ArgumentValueError, match="one of a graph that compile is writing down"):
+    with pytest.raises(bp.ArgumentValueError, match="belongs to a graph that compile is tracing"):
         bp.compile(lambda x: bp.repeat(x, bp.astype(x, bp.int64)))(bp.asarray(X))
     with pytest.raises(bp.ArgumentValueError, match=r"Fix: segment_sum\(ones_like\(x\), x, n\)"):
         bp.compile(lambda x: bp.bincount(bp.astype(x, bp.int64), minlength=6))(bp.asarray(X))
 
 
 def test_positions_that_a_trace_computes_are_refused():
-    with pytest.raises(bp.ArgumentValueError, match="one of a graph that compile is writing down"):
+    with pytest.raises(bp.ArgumentValueError, match="belongs to a graph that compile is tracing"):
         bp.compile(lambda x: bp.delete(x, bp.argmax(x)))(bp.asarray(X))
 
 

@@ -41,7 +41,7 @@ def _case(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A report carries its law and its entry: it may be read in another process than that of the test."""
+    """A report carries its law and its entry: it may be read in another process than the test's."""
     outcome = yield
     report = outcome.get_result()
     marker = item.get_closest_marker("law")

@@ -1,4 +1,4 @@
-"""Activation functions of backplane.nn.functional: what they do beside their op."""
+"""Activation functions of backplane.nn.functional: their behaviour beyond their op."""
 
 import backplane as bp
 import backplane.nn.functional as F

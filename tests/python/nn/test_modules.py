@@ -1,4 +1,4 @@
-"""Modules: what they find and change, and that transforms take them as containers of tensors."""
+"""Modules: finding and changing their contents, and that transforms take them as containers of tensors."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Normalisations of backplane.nn.functional: running statistics, the shapes they cover, and what they refuse."""
+"""Normalisations of backplane.nn.functional: running statistics, the supported shapes, and the refusals."""
 
 import backplane as bp
 import backplane.nn.functional as F

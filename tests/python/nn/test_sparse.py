@@ -1,4 +1,4 @@
-"""Embeddings, one-hot, scatter and dropout: their definitions in NumPy, and what they do beside an op."""
+"""Embeddings, one-hot, scatter and dropout: their definitions in NumPy, and their behaviour beyond an op."""
 
 import backplane as bp
 import backplane.nn.functional as F

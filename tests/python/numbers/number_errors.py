@@ -1,4 +1,4 @@
-"""Exact values of a reference formula, and the errors of what was found, in units in the last place of the exact result."""
+"""Exact values of a reference formula, and the errors of the found values, in units in the last place of the exact result."""
 
 import mpmath
 import numpy as np

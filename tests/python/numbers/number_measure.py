@@ -80,7 +80,7 @@ class Elementwise:
 
 
 class Rows:
-    """A row of VECTORS: its arguments are rows of numbers, of which the first is the variable."""
+    """A row of VECTORS: its arguments are rows of numbers; the first one is the variable."""
 
     is_vector = True
 

@@ -1,4 +1,4 @@
-"""What save writes, beside onnx's reference implementation: values, names, dynamic sizes, and what is refused."""
+"""Models that save writes, against onnx's reference implementation: values, names, dynamic sizes, and refusals."""
 
 import backplane as bp
 import backplane.nn.functional as F

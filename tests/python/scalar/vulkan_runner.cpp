@@ -2,8 +2,8 @@
 // COUNT".
 //
 // IN holds three operands of COUNT elements, 16 bytes each; OUT gets the results. The shader reads and writes them
-// through four storage buffers: operands at the bindings 0 to 2, results at 3. Prints one line per job. Status 3: there
-// is no device, or it lacks a type.
+// through four storage buffers: operands at the bindings 0 to 2, results at 3. Prints one line per job. Status 3:
+// no device, or it lacks a type.
 #include <vulkan/vulkan.h>
 
 #include <cstdio>

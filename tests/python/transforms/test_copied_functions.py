@@ -1,4 +1,4 @@
-"""Copies and pickles of transformed functions are those of the functions behind them."""
+"""Copies and pickles of transformed functions copy the functions behind them."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Ops defined in Python are ops: called, explained and freed like those of a registry file."""
+"""Ops defined in Python are ops: called, explained and freed like ops of a registry file."""
 
 import gc
 import inspect

@@ -188,8 +188,8 @@ def test_wrong_results_of_kernels(name):
         (lambda x, y: (x, y), TypeError, "its kernel returned a value of type tuple"),
         (lambda x, y: bp.zeros((3, 2)), ValueError, r"made result 0 float32 of shape \(3, 2\); its shape rule says float32 of shape \(2, 3\)"),
         (lambda x, y: bp.zeros((2, 3), dtype=bp.int8), ValueError, "made result 0 int8 of shape"),
-        (lambda x, y: x, ValueError, "its kernel returned memory of 'x', which its definition does not say"),
-        (lambda x, y: bp.zeros_like(x.add_(1)), ValueError, "its kernel changed 'x' in place, which its definition does not say"),
+        (lambda x, y: x, ValueError, "its kernel returned memory of 'x', which its definition does not declare"),
+        (lambda x, y: bp.zeros_like(x.add_(1)), ValueError, "its kernel changed 'x' in place, which its definition does not declare"),
     ]:
         f.register_kernel("cpu")(kernel)
         with pytest.raises(error, match=message):

@@ -46,7 +46,7 @@ def test_a_cotangent_is_fitted_to_its_argument(name):
 
 
 def test_only_what_the_vjp_names_is_kept(name):
-    """So a change of what it does not read is no error, and a change of what it reads is one."""
+    """A change of a tensor that it does not read is not an error, and a change of one that it reads is an error."""
     scale = scaled(name)
     x = bp.asarray([1.0]).requires_grad_()
     y = bp.multiply(x, 1)

@@ -1,4 +1,4 @@
-"""An op whose decomposition hands an argument on gives a tensor of its own: neither the argument's history nor its memory is touched."""
+"""An op whose decomposition returns an argument gives a new tensor: the argument's history and memory are not touched."""
 
 import itertools
 

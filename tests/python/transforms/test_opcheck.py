@@ -1,4 +1,4 @@
-"""opcheck passes ops that are what they declare, and names what is wrong with those that are not."""
+"""opcheck passes ops that match their declarations, and names the faults of other ops."""
 
 import backplane as bp
 import numpy as np
@@ -134,7 +134,7 @@ def test_each_device_has_its_rows(name, x):
     assert len(report.rows) == 2 * len({row.check for row in report.rows}) - 1  # the first is compared with none
 
 
-# ---- what is wrong -----------------------------------------------------------------------------------------------
+# ---- the faults --------------------------------------------------------------------------------------------------
 
 
 def test_a_wrong_gradient(name, x):

@@ -1,5 +1,5 @@
-// Registers the ops of ops.yaml, with kernels of two of them for the CPU. Other backends run what they decompose into,
-// or let the host run it.
+// Registers the ops of ops.yaml, with kernels of two of them for the CPU. Other backends run their decompositions,
+// or the host's kernels.
 #include <algorithm>
 #include <numeric>
 #include <vector>

@@ -154,7 +154,7 @@ Failure run_in_child(const Options& options, uint64_t first, uint64_t count, con
   return failure;
 }
 
-// Leaves out ever smaller pieces of the list, as long as what is left fails.
+// Leaves out ever smaller pieces of the list, as long as the rest fails.
 std::vector<bool> shrink(const Options& options, uint64_t seed) {
   std::vector<bool> keep(make_program(seed).steps.size(), true);
   int tries = 0;

@@ -40,7 +40,7 @@ Numbers each(const Numbers& a, const Numbers& b, F f) {
   return made;
 }
 
-// A tensor, what it should hold, and where it is. Registers and recordings share cells.
+// A tensor, its expected elements, and its place. Registers and recordings share cells.
 struct Cell {
   Tensor tensor;
   Numbers expected;

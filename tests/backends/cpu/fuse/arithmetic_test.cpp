@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::Message;
 
-// Sums, products, quotients by what is at least 1, and square roots of what is at least 0, of values of three extents:
+// Sums, products, quotients by numbers of at least 1, and square roots of numbers of at least 0, of three extents:
 // one per element, per row, and in all.
 struct RandomRun {
   RegionGraph g;

@@ -43,7 +43,8 @@ TEST(CpuFuseColumns, HaveTheBitsOfTheKernels) {
   EXPECT_EQ(cpu().retained, 0);
 }
 
-// The gradients of a normalisation: reductions of both kinds, what they share, and rows that repeat or lie apart.
+// The gradients of a normalisation: reductions of both kinds, shared values, and rows that repeat or are not
+// contiguous.
 TEST(CpuFuseColumns, ShareARegionWithReductionsOfRows) {
   std::mt19937 random(32);
   for (const Shape& shape : {Shape{300, 256}, {33, 17}, {5, 40, 64}}) {

@@ -1,4 +1,4 @@
-// The extension's edges: what is claimed and what is left, with its reason; shared memory; faults of the data;
+// The extension's edges: claimed nodes, other nodes with their reasons; shared memory; faults of the data;
 // refusals.
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// Laws of the fuser: what it claims can be run region by region, and gives bit for bit what the kernels give op by op.
+// Laws of the fuser: its regions can run one by one, and give the same bits as the kernels op by op.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -212,7 +212,7 @@ TEST(CpuFuse, TensorsOfOneSpaceThatShareANumber) {
   EXPECT_EQ(check(g).count, 1u);
 }
 
-// Two makers of one level, of which one is read elsewhere already: what reads both joins both.
+// Two producers of one level, one of them already read elsewhere: a node that reads both joins both.
 TEST(CpuFuse, WhatReadsSeveralRegionsOfOneLevelMakesThemOne) {
   std::mt19937 random(8);
   RegionGraph g;

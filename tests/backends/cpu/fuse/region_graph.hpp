@@ -260,7 +260,7 @@ inline void run_region(RegionGraph& graph, const std::vector<size_t>& chosen, Ar
   fuser().destroy(cpu().backend.context, executable);
 }
 
-// Regions and other nodes as soon as what they read is there; a cycle between them fails.
+// Runs regions and other nodes as soon as their operands exist; a cycle between them fails.
 inline Arrays run_by_regions(RegionGraph& graph, const Regions& regions) {
   Arrays arrays = graph.arrays;
   for (const auto& [v, array] : graph.constants) arrays.emplace(v, array);

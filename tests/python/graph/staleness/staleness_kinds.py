@@ -68,7 +68,7 @@ class Run:
 
 
 def _accepts(made, args, kwargs):
-    """What was refused once must not be answered at the next call."""
+    """A call that was refused once must not be answered the next time."""
     try:
         made(*args, **kwargs)
     except bp.BackplaneError:
@@ -89,7 +89,7 @@ def played(program, compiled, arguments):
 
 
 def names_a_line(text, code):
-    """Does the text name a line that may be the cause? One marked `# here` if the program marks any, else one of the traced code."""
+    """Does the text name a line that may be the cause? A line marked `# here` if the program marks any, else a line of the traced code."""
     file = re.escape(code.co_filename.rpartition("/")[2])
     lines = [int(line) for line in re.findall(rf"{file}:(\d+)", text)]
     inner = {line for nested in _nested(code) for _, _, line in nested.co_lines()}

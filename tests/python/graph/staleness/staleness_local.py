@@ -150,7 +150,7 @@ def copied(s):
     return sum(held["k"])
 
 
-# A number of s, in ways that change only what is made on the way.
+# A number of s, in ways that change only temporary objects.
 LOCAL = {
     "list": lambda s: (lambda a: (a.append(s), a.append(1.0), sum(a))[2])([]),
     "dict": lambda s: (lambda d: (d.update(k=s), d.setdefault("m", 1.0), sum(d.values()))[2])({}),

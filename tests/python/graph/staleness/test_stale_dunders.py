@@ -1,4 +1,4 @@
-"""Kinds of staleness: special methods that are replaced on a class after a call that used them, and what they read."""
+"""Kinds of staleness: special methods that are replaced on a class after a call that used them, and their reads."""
 
 import copy
 

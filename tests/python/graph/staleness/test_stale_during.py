@@ -144,7 +144,7 @@ def test_finalizer_during_the_trace(run):
         yield f(X)
 
 
-@pytest.mark.xfail(strict=True, reason="what was taken out of a container is held until the trace ends")
+@pytest.mark.xfail(strict=True, reason="an object that was taken out of a container is held until the trace ends")
 @kind
 def test_callback_of_a_weak_reference(run):
     o, held = types.SimpleNamespace(s=2.0), [Plain(), Plain(), Plain()]

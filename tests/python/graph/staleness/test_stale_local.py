@@ -1,4 +1,4 @@
-"""What a call makes and changes for itself is no state: no function is refused for it, and none of it is guarded by its value in the trace."""
+"""Objects that a call makes and changes are not state: no function is refused for them, and they are not guarded by their value in the trace."""
 
 import random
 import sys
@@ -69,7 +69,7 @@ def test_tensors_in_local_containers(run):
 
 @kind(GUARDED)
 def test_value_that_was_just_stored(run):
-    """What the function overwrites before it reads it is no input."""
+    """A place that the function overwrites before it reads it is not an input."""
     o = types.SimpleNamespace(s=1.0, list=[0.0])
 
     def body(x):
@@ -110,7 +110,7 @@ def test_generator_of_backplane_that_is_made_within(run):
 
 
 def test_printing_is_allowed_and_happens_at_the_trace(capsys):
-    """A print is no state that a program reads back."""
+    """A print is not state that a program reads back."""
     f = bp.compile(lambda x: (print("traced"), sys.stdout.write("once\n"), x * 2)[2])
     for _ in range(3):
         assert f(X).tolist() == [2, 4, 6]

@@ -155,7 +155,7 @@ def test_object_that_is_stored_and_returned(run):
 
 @kind
 def test_old_object_in_a_new_one(run):
-    """What was there before is the same object in each copy."""
+    """An object from before the call is the same object in each copy."""
     o, old = owner(), Plain()
     f = run(lambda x: (setattr(o, "v", [old, old.v]), x * 1)[1])
     for _ in range(3):

@@ -12,7 +12,7 @@ def vector():
     return bp.asarray([1.0, 2.0, 3.0])
 
 
-# A result, and what it has to do with the argument x, the captured tensor w and the object o.
+# A result, and its relation to the argument x, the captured tensor w and the object o.
 RESULTS = {
     "the argument": lambda x, w, o: x,
     "in a list": lambda x, w, o: [x, x],

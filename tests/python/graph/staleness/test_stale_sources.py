@@ -39,7 +39,7 @@ GENERATORS = {
     "Generator of an array": (lambda: np.random.default_rng(3), lambda g: g.normal(size=3), lambda g: g.bit_generator.state["state"]["state"]),
     "method": (lambda: random.Random(3), lambda g: (lambda draw: draw())(g.random), lambda g: g.getstate()[1][-1]),
 }
-# What is never the same twice.
+# Sources that are never the same twice.
 FRESH = {
     "urandom": lambda: int.from_bytes(os.urandom(6), "little"),
     "secrets": lambda: secrets.randbits(48),

@@ -15,7 +15,7 @@ def tried(call, otherwise=2.0):
         return otherwise
 
 
-# A special method, what it does, and a program of an object that calls it.
+# A special method, its effect, and a program of an object that calls it.
 METHODS = {
     "__len__": (lambda s: 5, lambda o: tried(lambda: len(o))),
     "__bool__": (lambda s: False, lambda o: 2.0 if o else 3.0),

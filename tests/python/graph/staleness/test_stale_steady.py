@@ -30,7 +30,7 @@ NUMBERS = itertools.count()
 
 
 def counted(function):
-    """The function, compiled, and what counts its traces. The log keeps the latest lines alone, so that the name is one of its own."""
+    """The function, compiled, and a counter of its traces. The log keeps only the latest lines, so the name must be unique."""
 
     def steady(*args):
         return function(*args)
@@ -90,7 +90,7 @@ def test_a_comparison_makes_a_kind_for_each_outcome():
 
 
 def test_an_equal_value_is_no_other_value():
-    """Numbers, strings and tuples are guarded by what they are, objects by which they are."""
+    """Numbers, strings and tuples are guarded by value, objects by identity."""
     o = types.SimpleNamespace()
     f, traces = counted(lambda x: x * o.number + len(o.text) + sum(o.pair))
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Kinds of staleness: what lies outside of the program. Contexts, threads, the environment, files, settings of the interpreter."""
+"""Kinds of staleness: state outside of the program. Contexts, threads, the environment, files, settings of the interpreter."""
 
 import contextvars
 import decimal

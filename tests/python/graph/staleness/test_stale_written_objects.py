@@ -21,7 +21,7 @@ import backplane as bp
 import pytest
 from staleness_kinds import NO_LINE, X, kind
 
-# An object beside the world, a change of it, and what it is then.
+# An object beside the world, a change of it, and its new value.
 OBJECTS = {
     "deque": (lambda: collections.deque([0]), lambda q: q.appendleft(len(q)), list),
     "ChainMap": (lambda: collections.ChainMap({"t": 0}), lambda m: m.update(t=m["t"] + 1), dict),
@@ -89,7 +89,7 @@ def pending(pipe):
 
 def pytest_generate_tests(metafunc):
     if "held" in metafunc.fixturenames:
-        # What is logged is a message of the trace.
+        # A log entry is a message of the trace.
         metafunc.parametrize("held", [pytest.param(held, marks=[pytest.mark.xfail(strict=True, reason="logged once")] if held == "log" else []) for held in OBJECTS])
 
 
