@@ -112,7 +112,7 @@ void lint_contents(const std::string& path, const Manifest* manifest, Findings& 
                    "fill bp_plugin::version"});
   if (!found.stops)
     for (LintFinding& finding : out)
-      if (finding.text == "it can start threads")
+      if (finding.text == loader::kCanStartThreads)
         finding.level = kWarning, finding.text += ", but it does not define stop";
   lint_rows(manifest, found, out);
   if (!manifest) return;

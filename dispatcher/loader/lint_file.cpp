@@ -150,7 +150,7 @@ void lint_symbols(const ElfFile& file, Findings& out) {
                      " and imports " + std::to_string(all.imported.size()) + " symbols",
                  "", ""});
   if (starts_threads(file))
-    out.push_back({kNote, "it can start threads", "a thread that runs when the file is closed ends the process",
+    out.push_back({kNote, kCanStartThreads, "a thread that runs when the file is closed ends the process",
                    "end them in bp_plugin::stop"});
 }
 

@@ -10,6 +10,9 @@
 
 namespace backplane::loader {
 
+// The finding that becomes a warning if the plugin defines no stop.
+inline constexpr const char* kCanStartThreads = "it can start threads";
+
 // `file` is what read_elf gave for the path, without a problem.
 void lint_symbols(const ElfFile& file, std::vector<LintFinding>& out);
 // `cpu_features`: of its manifest.
