@@ -1,6 +1,6 @@
 """Plain English in what users read: pages have short sentences and none of the forms that readers have to decode.
 
-The forms are those of CONTRIBUTING.md, each with what to write instead. A page (README, docs/, changes/, ...) has none of them. In sources,
+FORMS lists them, each with what to write instead. A page (README, docs/, changes/, ...) has none of them. In sources,
 comments and error texts may have few of them: at most SOURCES per 1,000 words.
 """
 
@@ -15,7 +15,7 @@ FORMS = {
     r"\b(is|are|was|were) no (?!longer|more|less|need|different|such|other|op\b)\w+": 'write "is not a ..."',
     r"\bof (which|whom|whose)\b|\bto whom\b|\bby which\b|\bbehind which\b|\bfor whom\b": "make two sentences",
     r"\b(is|are) (?-i:none)\b|\bnone of (them|those|these|theirs)\b": 'write "is not a ..."',
-    r"\b(has|have|had) not (?!been|yet|to\b)\b": 'write "does not have"',
+    r"\b(has|have|had) not (an?|the|its|their|any|so|enough|full|\d+)\b": 'write "does not have"',
     r"\bwhoever\b|\bwhatever (it|they|was|is)\b|\bwherever it is\b": "name the subject",
     r"\b(those|that|ones) of (the|a|an|its|their|our|this)\b": "repeat the noun",
     r"\bnor (is|are|has|have|does)\b|\bneither\b.*\bnor\b": "subject first",
