@@ -109,8 +109,8 @@ def compile_seconds(command, rounds=3):
 def compiling(bench):
     """Seconds for a plugin source in C and in C++, each from its text to its object, without a cache."""
     flags = ["-O2", "-fPIC", f"-I{ROOT}/dispatcher/abi", f"-I{ROOT}/dispatcher/include"]
-    c = compile_seconds(["gcc", "-std=c11", *flags, "-c", ROOT / "bench/noop_plugin.c", "-o", os.devnull])
-    cpp = compile_seconds(["g++", "-std=c++20", *flags, "-c", ROOT / "bench/typed_plugin.cpp", "-o", os.devnull])
+    c = compile_seconds(["gcc", "-std=c11", *flags, "-c", ROOT / "bench/plugins/noop_plugin.c", "-o", os.devnull])
+    cpp = compile_seconds(["g++", "-std=c++20", *flags, "-c", ROOT / "bench/plugins/typed_plugin.cpp", "-o", os.devnull])
     return {"c": c, "cpp": cpp}
 
 

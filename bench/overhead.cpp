@@ -13,7 +13,7 @@
 #include "backplane/device.hpp"
 #include "backplane/op.hpp"
 #include "backplane/plugins.hpp"
-#include "noop_kernel.h"
+#include "plugins/noop_kernel.h"
 
 // Kept out of line, so that callgrind can count between its first and its last instruction.
 #define BENCH_CASE [[gnu::noinline]]
