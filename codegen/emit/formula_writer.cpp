@@ -321,7 +321,7 @@ std::string FormulaWriter::fit(uint32_t index) {
   return out;
 }
 
-// Nodes that only a branch needs are computed inside it; what was computed before stays known in it.
+// Nodes that only a branch needs are computed inside it; earlier values stay known in it.
 std::string FormulaWriter::branch(uint32_t index) {
   const Node& n = node(index);
   const std::string test = condition(n.inputs[0]);

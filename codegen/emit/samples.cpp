@@ -254,7 +254,7 @@ class SampleWriter {
     return json_list(names, json_string);
   }
 
-  // The dtypes of its functions over elements, and whether the entry states what they compute.
+  // The dtypes of its functions over elements, and whether the entry states their formulas.
   std::string scalars() const {
     std::vector<std::string> dtypes;
     for (const auto& function : context_.registry.scalars)

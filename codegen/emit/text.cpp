@@ -57,7 +57,7 @@ std::string comment(const std::string& text) {
   return result;
 }
 
-// The most negative one is no literal of C: its digits alone do not fit.
+// The most negative number is not a literal of C: its digits without the sign do not fit.
 std::string c_int(int64_t value) { return value == INT64_MIN ? "INT64_MIN" : "INT64_C(" + std::to_string(value) + ")"; }
 
 std::string c_double(double value) {

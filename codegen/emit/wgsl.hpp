@@ -1,7 +1,7 @@
 // WGSL, the shading language of WebGPU: scalar functions of bool, integers, float32 and complex64.
 //
 // WGSL has 32-bit integers. The narrow dtypes are computed in these and wrapped, int64 and uint64 are pairs of words
-// (vec2<u32>, the low word first). There are no functions of float64 and complex128. WGSL has no `precise`, and a
+// (vec2<u32>, the low word first). It has no functions of float64 and complex128. WGSL has no `precise`, and a
 // compiler may assume that values are finite: see wgsl_floats.cpp for what the functions do about it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Floating numbers in WGSL: arithmetic and comparisons with the results of IEEE 754, conversions, half floats.
 //
-// A compiler of WGSL may fuse, reassociate and simplify, and may assume that there is no NaN and no infinity. It cannot
+// A compiler of WGSL may fuse, reassociate and simplify, and may assume that values are not NaN or infinite. It cannot
 // do so across a change of the bits that it cannot predict: bp_opaque changes the last bit of a value where another one
 // has the bits of one NaN among 2^24, which no computation makes. NaN are found by their bits, infinities are made of
 // theirs.

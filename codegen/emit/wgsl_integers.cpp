@@ -124,7 +124,7 @@ fn bp_bitwise_right_shift_of_int64(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {
 }
 )";
 
-// What is the same with a sign and without, of both.
+// Functions that are the same for signed and unsigned, of both.
 constexpr std::string_view kEitherPair = R"(
 fn bp_add_of_$N(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {
   let low = x.x + y.x;

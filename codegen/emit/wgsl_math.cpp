@@ -117,7 +117,7 @@ fn bp_math_pow_float32(x: f32, y: f32) -> f32 {
 )";
 
 constexpr std::string_view kWgslCircle = R"(
-// Digits of 2 / pi in words of 32, behind one of zeros.
+// Digits of 2 / pi in words of 32 bits, after a word of zeros.
 const bp_math_two_over_pi = array<u32, 8>(
   0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
 struct BpTurn {

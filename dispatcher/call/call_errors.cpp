@@ -54,7 +54,7 @@ bool names_op(std::string_view message, const OpEntry& op) {
 std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args) {
   if (message.find(kInFormula) == std::string_view::npos) return {};
   return given_arguments(*op.record, args, n_args) +
-         ", which have no result in its formula; its documentation says what it takes";
+         ", which have no result in its formula; its documentation describes the arguments";
 }
 
 void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_value* args) {
@@ -63,7 +63,7 @@ void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_va
   const char* of = rule == BP_RULE_BATCH ? "batch rule" : rule == BP_RULE_PUT ? "inverse" : "derivative";
   if (message.find(kInFormula) != std::string_view::npos)
     throw Error(error.code(), given_arguments(*op.record, args, args ? op.n_args : 0) + ", for which its " + of +
-                                  " has no result; its documentation says what it takes");
+                                  " has no result; its documentation describes the arguments");
   if (names_op(message, op)) throw;
   throw Error(error.code(), std::string(op.record->name) + ": its " + of + ": " + std::string(message));
 }
@@ -71,7 +71,7 @@ void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_va
 bp_status fail_stored(const bp_value& slot, int32_t index) {
   const char* found = slot.tag == BP_TAG_ABSENT ? "nothing" : slot.u.p ? tag_name(slot.tag) : "a null pointer";
   keep_error("its kernel left " + std::string(found) + " as result " + std::to_string(index) +
-             "; expected the tensor that stands there, or that it made");
+             "; expected the tensor that was there, or a new one");
   return BP_ERROR_TYPE;
 }
 

@@ -11,9 +11,9 @@ namespace backplane::core {
 
 // Is the op's name, without its namespace, a word of the message?
 bool names_op(std::string_view message, const OpEntry& op);
-// Where the message is of a formula's steps: the same fault in terms of what was given; else empty.
+// If the message is about a formula's steps: the same fault in terms of the given arguments; else empty.
 std::string in_terms_of_call(std::string_view message, const OpEntry& op, const bp_value* args, int32_t n_args);
-// What failed in a formula that is no decomposition, under the name of the op whose rule it is.
+// Throws the failure of a formula that is not a decomposition, under the name of the op whose rule it is.
 [[noreturn, gnu::cold]] void fail_rule(const Error& error, const OpEntry& op, uint16_t rule, const bp_value* args);
 // Of a kernel that gave BP_OK and left no tensor in a slot: keeps the message, and gives the status.
 [[gnu::cold]] bp_status fail_stored(const bp_value& slot, int32_t index);

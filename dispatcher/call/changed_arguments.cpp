@@ -14,7 +14,7 @@
 namespace backplane::core {
 namespace {
 
-// Does a transform or a derivative follow one of the tensors?
+// Does a transform or a derivative follow any of the tensors?
 bool is_followed(const bp_value* args, int32_t n_args) {
   if (thread_state.level || thread_state.captures) return true;
   bool followed = false;
@@ -30,7 +30,7 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
     const int32_t k = argument_of_result(record, i);
     const char* const name = k >= 0 ? record.args[static_cast<size_t>(k)].name : record.results[i].name;
     BP_CHECK(k >= 0 && k < n_args && args[k].tag == BP_TAG_TENSOR && args[k].u.t, TYPE, record.name, ": argument '",
-             name, "' is changed in place, so it must be a tensor, neither empty nor a number");
+             name, "' is changed in place, so it must be a tensor that is not empty, and not a number");
     const TensorImpl& target = *impl(args[k].u.t);
     if (!target.wrapper) check_writable(op, target);
     BP_CHECK(target.wrapper || target.node || target.view || thread_state.grad_disabled ||
@@ -42,12 +42,12 @@ void check_targets(const OpEntry& op, const bp_value* args, int32_t n_args, bp_v
     for (size_t j = 0; j < i; ++j)
       BP_CHECK(outs[i].u.t != outs[j].u.t && !may_share_bytes(*impl(outs[i].u.t), *impl(outs[j].u.t)), VALUE,
                record.name, ": arguments '", record.results[j].name, "' and '", name,
-               "' are both changed in place and share elements. Fix: give a copy of one of them");
+               "' are both changed in place and share elements. Fix: pass a copy of one of them");
   }
 }
 
-// The arguments of the call that makes the new values. What is computed again from them when a derivative is wanted
-// has to be what they are now: copies stand for those that are changed afterwards.
+// The arguments of the call that makes the new values. Values computed again from them for a derivative
+// must use their present contents: copies replace arguments that are changed afterwards.
 struct BeforeChange {
   BeforeChange(const OpEntry& op, const bp_value* given, int32_t n_args, const bp_value* targets) {
     std::copy_n(given, n_args, args);

@@ -1,4 +1,4 @@
-// The in-place form of an op with several results, each of which goes to the argument of its name.
+// The in-place form of an op with several results. Each goes to the argument of its name.
 #pragma once
 
 #include "call/dispatch.hpp"
@@ -13,8 +13,8 @@ int32_t argument_of_result(const OpRecord& record, size_t result);
 // tensor, or two of them share elements.
 void change_arguments(const OpEntry& op, const bp_value* args, int32_t n_args);
 
-// Is the derivative of the call that of the decomposition, and does one follow it? Then the in-place form of an op with
-// one result goes the same way.
+// Is the derivative of the call taken through the decomposition, and is one recorded? Then the in-place form of an op
+// with one result goes the same way.
 bool changes_by_decomposition(const OpEntry& op, const bp_value* args, int32_t n_args);
 
 }  // namespace backplane::core

@@ -29,7 +29,7 @@ using namespace core;
 namespace {
 
 void check_sizes(const char* who, Shape shape, bp_dtype dtype) {
-  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, who, ": there is no dtype ", dtype);
+  BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, who, ": found the unknown dtype ", dtype);
   BP_CHECK(shape.size() <= kMaxRank, SHAPE, who, ": rank ", shape.size(), " exceeds ", kMaxRank);
   for (size_t i = 0; i < shape.size(); ++i)
     BP_CHECK(shape[i] >= 0, SHAPE, who, ": size ", shape[i], " of axis ", i, " is negative");
@@ -164,7 +164,7 @@ Tensor wrap_host(void* data, Shape shape, Shape strides, bp_dtype dtype, void* o
   const int64_t* steps = strides.empty() ? nullptr : strides.data();
   const ForeignMemory memory = foreign_memory("wrap_host", data, 0, shape, steps, dtype);
   BP_CHECK(dtype != BP_BOOL || are_bools(data, shape, strides), VALUE,
-           "wrap_host: found bools that are neither the byte 0 nor 1; copy them with from_host, which makes them so");
+           "wrap_host: found bools other than the bytes 0 and 1. Fix: copy them with from_host, which converts them");
   bp_storage* storage = wrap_storage(host_device(), memory.begin, memory.size, owner, release_owner);
   storage->read_only = read_only;
   return Tensor::adopt(new_tensor_over(storage, dtype, static_cast<int32_t>(shape.size()), shape.data(),

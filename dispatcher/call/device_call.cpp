@@ -79,7 +79,7 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
         if (t) t = prepare_tensor(impl(t), row, device, in_compute, compute, p.temporaries);
       to.u.tensors = list.data();
     } else if (record.args[static_cast<size_t>(i)].type == BP_TYPE_TENSOR && v.tag != BP_TAG_ABSENT) {
-      BP_CHECK(p.n_complex < 4, TYPE, record.name, ": more than 4 numbers stand in tensor positions");
+      BP_CHECK(p.n_complex < 4, TYPE, record.name, ": found more than 4 numbers in tensor positions");
       // Where it does not promote, as a mask or an index, it keeps its own kind.
       const bp_dtype kind = promotes ? compute : number_dtype(v.tag);
       if (kind != BP_DTYPE_NONE) check_number(kind, v, record, i);
@@ -95,7 +95,7 @@ void prepare_arguments(const Call& call, const KernelRow& row, Device& device, b
   resolve_args(record, p.args, p.resolved);
 }
 
-// Does no argument stand in the way of writing into `target`? In place, the others are copied out of the way: they
+// May `target` be written without spoiling an argument? In place, the others are copied first: they
 // may be far smaller than it.
 bool may_write(const TensorImpl& target, const Call& call, const KernelRow& row, Prepared& p) {
   const bool in_place = row.def.flags & BP_KERNEL_INPLACE, apart = row.def.flags & BP_KERNEL_SEPARATE_BLOCKS;

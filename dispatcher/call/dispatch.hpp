@@ -3,7 +3,7 @@
 // One scan of the operands gives the keys that intercept. Without any, the fast path may serve the call; else the
 // plan's slot of the highest key handles it and calls on below, down to the device's slot. All functions here throw
 // Error; the C entry points (host_table.cpp, call_packed) turn that into a status at the edge. They also enter the call
-// (CallGuard), which whoever calls a function of this header must have done: plans are read below.
+// (CallGuard). Callers of a function of this header must have done so: plans are read below.
 #pragma once
 
 #include "call/operands.hpp"

@@ -4,7 +4,7 @@
 
 namespace backplane::core {
 
-// nullptr: there is none of that name and version.
+// nullptr for an unknown name or version.
 const void* host_extension(const char* name, uint32_t version);
 
 }  // namespace backplane::core

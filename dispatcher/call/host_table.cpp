@@ -53,7 +53,7 @@ bp_status alloc_output(const bp_frame* frame, bp_value* slot, bp_dtype dtype, in
   return guarded([&] {
     BP_CHECK(slot->tag == BP_TAG_ABSENT && !(slot->flags & (BP_VALUE_GIVEN | BP_VALUE_NOT_WANTED)), VALUE,
              "alloc_output: the slot is not empty");
-    BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, "alloc_output: there is no dtype ", dtype);
+    BP_CHECK(dtype < BP_DTYPE_COUNT, DTYPE, "alloc_output: found the unknown dtype ", dtype);
     BP_CHECK(ndim >= 0 && ndim <= kMaxRank, SHAPE, "alloc_output: rank ", ndim, " is not in 0..", kMaxRank);
     for (int32_t i = 0; i < ndim; ++i)
       BP_CHECK(shape[i] >= 0, SHAPE, "alloc_output: size ", shape[i], " of axis ", i, " is negative");
@@ -66,7 +66,7 @@ bp_status scratch(const bp_frame* frame, uint64_t size, void** data) {
   return guarded([&] {
     Device& device = frame_device(frame);
     BP_CHECK(device.synchronous() || frame->stream, VALUE,
-             "scratch: a kernel that only calls ops has no work of its own to use memory for");
+             "scratch: a kernel with BP_KERNEL_CALLS_OPS records no work that could use memory");
     size = std::max<uint64_t>(size, 1);
     StorageUses pending;  // on the frame's stream, which is in order
     *data = allocate(device, size, pending);

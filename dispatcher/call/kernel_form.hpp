@@ -19,7 +19,7 @@ TensorImpl* prepare_tensor(TensorImpl* t, const KernelRow& row, Device& device, 
 // A Scalar, beside the tensors of a kernel. Throws for one that the compute dtype does not hold.
 bp_value prepare_scalar(const OpRecord& record, int32_t arg, const bp_value& number, bp_dtype compute);
 
-// Of prepared arguments and outputs: has the frame a loop, or is the call flat or none of those that have one?
+// Of prepared arguments and outputs: does the frame have a loop, or is the call flat, or without a loop?
 bool needs_loop(const Call& call, const KernelRow& row, const bp_value* args, const bp_value* outs);
 // The loop's numbers lead into `loop`.
 void build_loop(const Call& call, const bp_value* args, const bp_value* outs, LoopStorage& loop);

@@ -7,9 +7,9 @@
 
 namespace backplane::core {
 
-// The device of a call: that of its tensors, which must agree; else of a Device argument; else the default.
+// The device of a call: its tensors' device, which must agree; else a Device argument; else the default.
 Device& device_of_call(const Call& call);
-// The same for a call that is not to run: its tensors may be those of a level.
+// The same for a call that does not run: its tensors may belong to a level.
 Device& device_of_operands(const Call& call);
 // Has the output that the caller gave the result's shape, a dtype that holds it, and writable memory on the device?
 void check_given(const OpEntry& op, const TensorImpl& target, const ShapeResult& shape, bp_dtype dtype, Device& device);

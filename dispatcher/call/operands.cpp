@@ -4,8 +4,8 @@ namespace backplane::core {
 
 namespace {
 
-// Of an argument that is no tensor. Numbers are taken where all operands have one shape and dtype, and an absent tensor
-// where the op does not compute with it.
+// For an argument that is not a tensor. Numbers are taken if all operands have one shape and dtype, and an absent
+// tensor if the op does not compute with it.
 uint32_t traits_of_other(const OpEntry& op, const bp_value& v, int32_t i) {
   uint32_t traits = ~0u;
   if (is_special_number(v) || v.tag == BP_TAG_TENSOR_LIST) traits &= ~Operands::kPlain;

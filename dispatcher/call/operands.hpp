@@ -52,7 +52,7 @@ inline Operands read_any_operands(const OpEntry& op, const bp_value* args) {
   return {sum.first, sum.keys, sum.traits};
 }
 
-// The same, written out for the commonest operands: tensors that are alike, of which the first argument is one.
+// The same, written out for the most common operands: tensors that are alike, the first argument among them.
 template <FastPath kPath>
 [[gnu::always_inline]] inline Operands read_operands(const OpEntry& op, const bp_value* args) {
   if (args[0].tag != BP_TAG_TENSOR) [[unlikely]]

@@ -7,8 +7,8 @@
 
 namespace backplane::core {
 
-// The results of a row with BP_KERNEL_OWN_RESULTS: what the rules say of them before the kernel runs, against what it
-// stores.
+// The results of a row with BP_KERNEL_OWN_RESULTS: compares the rules' dtypes and shapes with the tensors that the
+// kernel stores.
 class OwnResults {
  public:
   // Throws for an unfit output of the caller's.

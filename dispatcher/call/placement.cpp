@@ -1,4 +1,4 @@
-// The counts of all scopes together, which only grow; a scope reports what was added since it was made.
+// The counts of all scopes together, which only grow; a scope reports the difference since it was made.
 #include "call/placement.hpp"
 
 #include <map>

@@ -118,7 +118,7 @@ class DeviceMarks {
 // A backend may need long to count: it is asked once in so many nanoseconds.
 constexpr int64_t kMemoryInterval = 1'000'000;
 
-// Notes what is allocated on the device at the end of an event.
+// Notes the memory that is allocated on the device at the end of an event.
 void note_memory(ProfileRun& run, const Device& device, ProfileEvent& event) {
   if (run.memory_counts && event.end < run.next_memory) return;
   run.memory_counts = true;
@@ -220,7 +220,7 @@ bp_status run_profiled(const StepFacts& facts, Device& device, const std::functi
 }  // namespace core
 
 Profile::Profile(std::function<std::string()> where, Observer observe) : run_(std::make_shared<core::ProfileRun>()) {
-  BP_CHECK(!core::running, VALUE, "profile: one runs on this thread already. Fix: end it first");
+  BP_CHECK(!core::running, VALUE, "profile: another profile runs on this thread already. Fix: end it first");
   run_->where = std::move(where);
   run_->observe = std::move(observe);
   core::running = run_;
@@ -254,7 +254,7 @@ void Profile::end_range() {
 }
 
 const std::vector<ProfileEvent>& Profile::events() const {
-  BP_CHECK(run_->ended, VALUE, "profile: it runs still. Fix: end it first");
+  BP_CHECK(run_->ended, VALUE, "profile: the profile is still running. Fix: end it first");
   return run_->events;
 }
 

@@ -1,5 +1,5 @@
 // Calls whose caller donates some of the operands: an elementwise result may then take the memory of one, and an op
-// with an in-place form that of its first argument.
+// with an in-place form the memory of its first argument.
 //
 // That is a formula's intermediate at its last use (evaluation.cpp, and the code that codegen writes). Only where
 // nothing intercepts the call, so that nobody keeps the operand's value for later, and where nobody else holds the

@@ -17,7 +17,7 @@ struct Refusals {
 const KernelRow* pick_row(const Call& call, const Device& device, bp_dtype compute, ResultShapes& shapes,
                           Refusals* why);
 
-// The compute dtype, or a result's, in which the device does not compute; BP_DTYPE_NONE: there is none.
+// The compute dtype, or a result's, in which the device does not compute; BP_DTYPE_NONE if it computes in all.
 bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute);
 [[noreturn]] void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why);
 

@@ -8,8 +8,8 @@
 
 namespace backplane::core {
 
-// Frees what the kernel took once it has returned: all blocks of a call are apart from each other, and what is recorded
-// on its stream after it may have them.
+// Frees what the kernel took once it has returned: all blocks of a call are separate, and work that is recorded
+// on its stream after it may reuse them.
 class ScratchScope {
  public:
   ScratchScope() : blocks_(cold().scratch), begin_(blocks_.size()) {}

@@ -85,7 +85,7 @@ constexpr int32_t kMostSmallArguments = (kSmallViewRecord - sizeof(ViewRecord)) 
 void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, TensorImpl* base, TensorImpl* view,
                    bool unrecorded) {
   auto* record = static_cast<ViewRecord*>(ViewRecordPool::take());
-  // What it is taken of is as new as its own bases were when that was last looked at.
+  // The base was current when it was last compared with its own bases.
   uint64_t fresh_at;
   if (base->view) [[unlikely]] {
     fresh_at = std::atomic_ref(base->view->fresh_at).load(std::memory_order_acquire);
@@ -101,8 +101,8 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
   view->view = record;
 }
 
-// What has a history or wants a gradient is not passed over: writing through the view has to meet it. Neither is what
-// is older than its base, which has to be taken anew first.
+// A tensor with a history or that requires a gradient is not skipped: a write through the view must see it. A view that
+// is older than its base is not skipped either: it must be taken again first.
 ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept {
   constexpr int kNear = 8;
   const TensorImpl* t = &base;

@@ -24,7 +24,8 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
 // takes views of views in turn holds no more of them than differ. nullptr: none is found near by.
 ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept;
 
-// Takes anew, from the base down, what is older than its base: `take_anew(view)` looks at one view and its base.
+// Takes views that are older than their base again, from the base down: `take_anew(view)` handles one view and its
+// base.
 template <class TakeAnew>
 void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
   const uint64_t now = inplace_changes.load(std::memory_order_acquire);

@@ -14,8 +14,8 @@
 namespace backplane::core::graph {
 
 struct NodeCost {
-  // One per element that is computed, two per term of a product; empty where neither the family nor a decomposition
-  // says it: ops of the host's libraries, with functions, and of shapes that depend on values.
+  // One per computed element, two per term of a product; empty if the family and the decomposition do not
+  // determine it: ops of the host's libraries, with functions, and of shapes that depend on values.
   std::optional<uint64_t> flops;
   uint64_t bytes = 0;  // read and written; of a view none
 };

@@ -39,7 +39,8 @@ class Extraction {
       for (const ValueId v : a.values()) list.push_back(v == kNone ? kNone : moved(v));
       return part_->list(list);
     }
-    BP_CHECK(!a.is_symbolic(), NOT_IMPLEMENTED, "graph ", whole_.name, ": a part of it has a size that is no number");
+    BP_CHECK(!a.is_symbolic(), NOT_IMPLEMENTED, "graph ", whole_.name,
+             ": a part of it has a size that is not a number");
     return a.is_draw() || a.is_graph() ? a : part_->copy(a.plain);
   }
 

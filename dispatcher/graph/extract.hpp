@@ -9,7 +9,7 @@
 namespace backplane::core::graph {
 
 // From `inputs` to `outputs`, values of `whole`: the nodes between them, in their order. An input may be any value, but
-// each only once; constants that are none are taken along, and so are all draws. An input that a wanted output does not
+// each only once; other constants are copied too, and so are all draws. An input that a wanted output does not
 // need stays an input. Throws where the outputs need an input of `whole` that is not among `inputs`, or where a size is
 // no number.
 std::shared_ptr<Graph> extract(const Graph& whole, std::span<const ValueId> inputs, std::span<const ValueId> outputs);

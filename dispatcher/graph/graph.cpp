@@ -118,7 +118,7 @@ uint32_t Graph::add_location(Location location) {
   return index;
 }
 
-// The record of an op that is redefined would be freed under the graph, and so would that of a plugin's.
+// The record of an op that is redefined would be freed under the graph, and so would the record of a plugin's op.
 void Graph::hold(const OpEntry& op) {
   if (held_->latest == &op) return;
   held_->latest = &op;
@@ -187,8 +187,8 @@ void Graph::redirect(std::span<const Argument> arguments) {
   }
 }
 
-// The living nodes as they are to run: what was inserted before a node stands there, in the order of insertion, and so
-// with what was inserted before that.
+// The live nodes in the order in which they run: nodes inserted before a node come before it, in the order of
+// insertion, and so on for nodes inserted before those.
 std::vector<NodeId> Graph::order() const {
   std::vector<std::pair<NodeId, NodeId>> inserted = inserted_;
   std::stable_sort(inserted.begin(), inserted.end(), [](auto& a, auto& b) { return a.first < b.first; });

@@ -146,7 +146,7 @@ struct Constant {
 };
 
 // A symbol's number is a size of a value: of an input, where a user named it; of a result, where it depends on values.
-// Without a value it is that of the symbol of this name of the graph around, or, where there is a divisor, a quotient.
+// Without a value, it is the symbol of this name in the outer graph or, with a divisor, a quotient.
 struct Symbol {
   ValueId value;
   uint32_t axis;
@@ -217,7 +217,7 @@ class Graph {
   std::vector<Draw> draws;
   std::vector<std::string> generators;  // a name each; a replay is given one for each
   // A function with derivative rules of its own that was taken apart into its ops, so that a derivative of the graph is
-  // not that of the function; empty: none.
+  // not the function's; empty: none.
   std::string own_rules;  // or kUnrecordedChange
   // The same of a rule for batches. Not written to files.
   std::string own_batch;
@@ -282,7 +282,7 @@ class Graph {
   void compact();
   // The same graph, to be edited apart from this one.
   std::unique_ptr<Graph> clone() const;
-  // The name, what its nodes refer to beside values (draws, functions), and what is known of the function.
+  // The name, the draws and functions that its nodes refer to, and facts about the function.
   void copy_facts(const Graph& other);
 
  private:

@@ -43,18 +43,19 @@ void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
   if (!graph.own_batch.empty())
     for (const Tensor& t : args)
       BP_CHECK(!is_batched(t), NOT_IMPLEMENTED, "graph ", graph.name, ": holds the ops of ", graph.own_batch,
-               ", a function with a rule for batches of its own, without which the graph would be batched. Fix: batch "
-               "the function, and trace what that gives");
+               ", a function with its own batch rule, which the graph would not use. Fix: batch "
+               "the function, and trace the result");
   if (graph.own_rules.empty()) return;
   const bool is_kept_history = graph.own_rules == kUnrecordedChange;
   for (const Tensor& t : args)
     BP_CHECK(!differentiated_by(t) && !wants_grad(impl(t)), NOT_IMPLEMENTED, "graph ", graph.name,
              is_kept_history ? ": changes a tensor under " : ": holds the ops of ", graph.own_rules,
-             is_kept_history ? ", whose derivative stays that of the value before, and a graph does not keep it. Fix: "
-                               "compute a new tensor in place of the change, or call the function without a graph"
-                             : ", a function with derivative rules of its own, which the graph would differentiate "
-                               "without them. Fix: differentiate the function, and trace what that gives. Inside "
-                               "control flow, give the function the tensors that it uses as arguments");
+             is_kept_history
+                 ? ", whose derivative stays the derivative of the earlier value, which a graph does not keep. Fix: "
+                   "compute a new tensor in place of the change, or call the function without a graph"
+                 : ", a function with its own derivative rules, which the graph would differentiate "
+                   "without them. Fix: differentiate the function, and trace the result. Inside "
+                   "control flow, give the function the tensors that it uses as arguments");
 }
 
 std::vector<Tensor> GraphBody::result_examples() const {

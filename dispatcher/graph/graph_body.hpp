@@ -7,7 +7,7 @@
 
 namespace backplane::core::graph {
 
-// A handle of the value's form, without data. Throws where a size is no number.
+// A handle of the value's form, without data. Throws if a size is not a number.
 Tensor example_of_value(const Graph& graph, ValueId value);
 
 // Throws where the graph holds the ops of a function with rules of its own, and somebody would differentiate them.
@@ -22,7 +22,7 @@ class GraphBody final : public ClosedFunction {
   std::vector<uint64_t> moves() const override { return moved_outputs(*graph_); }
   std::vector<uint64_t> forward_moves() const override { return moved_outputs(*graph_, MoveMode::kForward); }
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
-  // Handles of the results' forms, without data. Throws where a size is no number.
+  // Handles of the results' forms, without data. Throws if a size is not a number.
   std::vector<Tensor> result_examples() const;
   std::vector<Tensor> result_forms(std::span<const Tensor>) const override { return result_examples(); }
 

@@ -91,7 +91,7 @@ void call_node(const Environment& e, NodeId id, Tensor* results) {
   bp_value outs[kMaxResults] = {};
   try {
     BP_CHECK(!node.op->withdrawn.load(std::memory_order_acquire), VALUE, node.op->record->name,
-             ": the plugin that brought it has been unloaded");
+             ": the plugin that provided it was unloaded");
     call(*node.op, arguments.data(), arguments.size(), outs, node.op->n_results);
   } catch (...) {
     rethrow_with_node(e.graph, id);
@@ -112,7 +112,7 @@ void call_node(const Environment& e, NodeId id, Tensor* results) {
 
 namespace {
 
-// The node after which each value is used no more; outputs and what is never used are kNone.
+// The node after which each value is no longer used; kNone for outputs and unused values.
 std::vector<NodeId> last_uses(const Graph& graph) {
   std::vector<NodeId> last(graph.values().size(), kNone);
   for (NodeId id = 0; id < graph.nodes().size(); ++id)

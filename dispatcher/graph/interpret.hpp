@@ -33,10 +33,10 @@ class NodeArguments {
   std::vector<bp_generator_state> states_;
 };
 
-// The line of the node that this thread calls now; line 0: there is none, or it is unknown.
+// The line of the node that this thread calls now; line 0: no call, or an unknown line.
 SourceLine line_of_call();
 
-// Calls the node's op; its results, those of a list one by one, go to `results`. Throws Error with the node. Under a
+// Calls the node's op; its results, with lists flattened, go to `results`. Throws Error with the node. Under a
 // CallGuard of the caller.
 void call_node(const Environment& environment, NodeId node, Tensor* results);
 

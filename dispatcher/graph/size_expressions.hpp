@@ -21,10 +21,10 @@ class SizeExpressions {
  public:
   // `runs`: at the choices of `fit`, which knows the expressions afterwards.
   SizeExpressions(Graph& graph, SizeFit& fit, std::span<const std::span<const SizeUse>> runs);
-  // Of a use or a number; nothing: it is none that the graph can hold.
+  // For a use or a number; empty if the graph cannot hold it.
   std::optional<Dim> of(const SizeUse::Operand& operand) const;
   std::optional<Dim> of(size_t use) const { return found_[use]; }
-  // Is the value the same in all runs, whatever it is made of?
+  // Is the value the same in all runs?
   bool is_steady(const SizeUse::Operand& operand) const;
   bool is_steady(size_t use) const;
 

@@ -16,7 +16,7 @@ namespace backplane::core::graph {
 
 class SizeFit {
  public:
-  // `choices`: the values of the graph's symbols, all of which a user named, at each choice.
+  // `choices`: the values of the graph's symbols at each choice. A user named all symbols.
   SizeFit(Graph& graph, std::span<const std::vector<int64_t>> choices);
   // `values`: one per choice.
   std::optional<Dim> fit(const std::vector<int64_t>& values);

@@ -41,7 +41,7 @@ std::vector<int64_t> Graph::bind(std::span<const Shape> shapes) const {
     if (symbol.divisor != 0) numbers[s] = floor_divide(sizes.evaluate(symbol.numerator, numbers), symbol.divisor);
     if (symbol.value == kNone) {
       BP_CHECK(symbol.divisor != 0, VALUE, "graph ", name, ": its size \"", symbol_names_[s],
-               "\" is that of a graph around it, and there is none");
+               "\" belongs to an outer graph, but it has none");
       continue;
     }
     const Value& source = values_[symbol.value];
@@ -159,7 +159,7 @@ std::vector<int64_t> symbols_within(const Graph& outer, std::span<const int64_t>
     }
     const auto of_outer = std::find(names.begin(), names.end(), inner.symbol_names()[s]);
     BP_CHECK(of_outer != names.end(), VALUE, "graph ", inner.name, ": its size ", inner.symbol_names()[s],
-             " is none of graph ", outer.name, ", around it");
+             " does not exist in graph ", outer.name, ", the outer one");
     numbers.push_back(symbols[static_cast<size_t>(of_outer - names.begin())]);
   }
   return numbers;

@@ -28,8 +28,8 @@ bp_value evaluated(const Graph& graph, const Argument& argument, std::span<const
 
 // Has it symbols, and is each known once a call's inputs are?
 bool is_sized_by_inputs(const Graph& graph);
-// The numbers of the symbols of a graph within `outer`, whose own have these: those of the same name. Throws Error
-// where `outer` has none of that name.
+// The numbers of the symbols of a graph within `outer`, from the numbers of the outer symbols of the same name. Throws
+// Error where `outer` has none of that name.
 std::vector<int64_t> symbols_within(const Graph& outer, std::span<const int64_t> symbols, const Graph& inner);
 // The same graph with these numbers in place of symbols, in the graphs within it too. Each op's rules are asked again:
 // throws Error naming the node where they give other sizes than the graph's.

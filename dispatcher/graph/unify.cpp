@@ -84,7 +84,8 @@ class Unification {
       for (const int64_t v : values) numbers += (numbers.empty() ? "" : ", ") + std::to_string(v);
       Location where;
       if (location_ != kNone) where = first_.locations()[location_];
-      throw Unlike{{of + " is no expression of the dynamic sizes: found " + numbers + " at " + at_choices(), where}};
+      throw Unlike{
+          {of + " is not an expression of the dynamic sizes: found " + numbers + " at " + at_choices(), where}};
     }
     uses_symbols_ = uses_symbols_ || !found->is_number();
     return *found;
@@ -191,10 +192,11 @@ class Unification {
       }
     Location where;
     if (location_ != kNone) where = first_.locations()[location_];
-    throw Unlike{{of + " is a floating number that Python computed of a dynamic size, neither the size nor a whole " +
-                      "number up to 16 divided by it, nor of its square root. Fix: compute it with tensors, from "
-                      "bp.full((), size)",
-                  where}};
+    throw Unlike{
+        {of + " is a floating number that Python computed from a dynamic size. It is not the size, not a whole " +
+             "number up to 16 divided by it, and not of its square root. Fix: compute it with tensors, from "
+             "bp.full((), size)",
+         where}};
   }
 
   std::span<const std::shared_ptr<const Graph>> traces_;

@@ -2,7 +2,7 @@
 //
 // The traces must be the same but for integers, sizes and floating numbers that are sizes or whole numbers divided by
 // one. What those are in the symbols is found from their values (size_fit.hpp); nothing here knows a shape rule, and
-// what it finds is true of these traces alone: whoever asks tries further ones with `difference`.
+// its result holds only for these traces: the caller tries further ones with `difference`.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct NamedSize {
   std::vector<Place> places;  // one at least
 };
 
-// `choices`: the size of each name in each of the traces, of which the first is the example; `uses`: what each did with
+// `choices`: the size of each name in each trace; the first is the example. `uses`: the operations of each on
 // sizes, of one form. All traces are compact.
 std::variant<std::shared_ptr<Graph>, TraceDifference> unify(std::span<const std::shared_ptr<const Graph>> traces,
                                                             std::span<const NamedSize> named,

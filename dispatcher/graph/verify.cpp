@@ -126,7 +126,7 @@ bp_tensor* Verifier::handle(ValueId id) {
 }
 
 void Verifier::check_use(NodeId id, ValueId used) const {
-  if (used >= graph_.values().size()) fail(id, "uses %", used, ", which there is not");
+  if (used >= graph_.values().size()) fail(id, "uses %", used, ", which does not exist");
   if (used >= graph_.node(id).first_result)
     fail(id, "uses %", used, ", which it or a later node makes; nodes stand in the order in which they run");
   const Value& v = graph_.value(used);
@@ -147,8 +147,8 @@ void Verifier::check_argument(NodeId id, size_t index, const Argument& a) const 
       else if (!(arg.flags & BP_ARG_OPTIONAL_ELEMENTS))
         fail(id, "argument ", index + 1, " \"", arg.name, "\": an element is absent");
     }
-  if (a.is_draw() && a.draw() >= graph_.draws.size()) fail(id, "uses draw ", a.draw(), ", which there is not");
-  if (a.is_graph() && a.graph() >= graph_.graphs.size()) fail(id, "uses graph ", a.graph(), ", which there is not");
+  if (a.is_draw() && a.draw() >= graph_.draws.size()) fail(id, "uses draw ", a.draw(), ", which does not exist");
+  if (a.is_graph() && a.graph() >= graph_.graphs.size()) fail(id, "uses graph ", a.graph(), ", which does not exist");
 }
 
 // The argument as a call takes it, with the examples' sizes.
@@ -236,7 +236,7 @@ void Verifier::check_updates() const {
   for (size_t i = 0; i < graph_.updates.size(); ++i) {
     const ValueId target = graph_.updates[i].target, value = graph_.outputs[graph_.n_results() + i];
     BP_CHECK(target < graph_.values().size() && graph_.value(target).kind != Value::Kind::kResult, VALUE, "graph ",
-             graph_.name, ": updates %", target, ", which is neither an input nor a constant");
+             graph_.name, ": updates %", target, ", which is not an input or a constant");
     for (size_t k = 0; k < i; ++k)
       BP_CHECK(graph_.updates[k].target != target, VALUE, "graph ", graph_.name, ": updates %", target, " twice");
     const Type was = graph_.type(target), is = graph_.type(value);
@@ -247,7 +247,7 @@ void Verifier::check_updates() const {
   }
 }
 
-// Its sizes are numbers, or follow from its inputs, or are those of the graph around it.
+// Its sizes are numbers, or follow from its inputs, or belong to the outer graph.
 void Verifier::check_function(const Graph& inner) {
   std::vector<int64_t> of_outer, examples;
   BP_CHECK(inner.updates.empty(), VALUE, "graph ", graph_.name, ": the graph ", inner.name,
@@ -267,7 +267,7 @@ void Verifier::run() {
   for (NodeId id = 0; id < graph_.nodes().size(); ++id)
     if (!graph_.is_erased(id)) check_node(id);
   for (const ValueId id : graph_.outputs) {
-    BP_CHECK(id < graph_.values().size(), VALUE, "graph ", graph_.name, ": gives %", id, ", which there is not");
+    BP_CHECK(id < graph_.values().size(), VALUE, "graph ", graph_.name, ": gives %", id, ", which does not exist");
     const Value& v = graph_.value(id);
     BP_CHECK(v.kind != Value::Kind::kResult || !graph_.is_erased(v.node), VALUE, "graph ", graph_.name, ": gives %", id,
              ", whose node is erased");
@@ -279,7 +279,7 @@ void Verifier::run() {
                                                                graph_.sizes.evaluate(draw.count, examples_) >= 0
                                                          : draw.kind != Draw::Kind::kDerived || draw.from < i;
     BP_CHECK(good, VALUE, "graph ", graph_.name, ": draw ", i,
-             " is of a generator or a draw that there is not, or takes a negative number of counters");
+             " belongs to a generator or a draw that does not exist, or takes a negative number of counters");
   }
 }
 

@@ -12,7 +12,7 @@ namespace backplane::core::graph {
 StatedFunction::StatedFunction(const Graph& graph, std::vector<int64_t> symbols)
     : ClosedFunction(graph.name), graph_(graph), symbols_(std::move(symbols)) {
   BP_CHECK(graph.draws.empty(), VALUE, "graph ", graph.name,
-           ": draws random numbers, which a function of a node does not. Fix: make them an input of it");
+           ": draws random numbers, which a function of a node cannot do. Fix: make them an input of it");
 }
 
 std::vector<Tensor> StatedFunction::call(std::span<const Tensor>) {

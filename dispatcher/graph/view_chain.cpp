@@ -16,7 +16,7 @@ Tensor taken(const Graph& graph, const ViewChain& chain, const Tensor& base) {
 
 namespace {
 
-// What the value is a view of at any remove; itself where it is none.
+// The tensor at the end of a chain of views; the value itself if it is not a view.
 ValueId whole_of(const Graph& graph, ValueId value) {
   const ViewChain chain = view_chain(graph, value, [](ValueId) { return false; });
   if (chain.nodes.empty()) return value;
@@ -66,7 +66,7 @@ std::vector<Tensor> SharedResults::all(const Graph& graph, std::span<const Tenso
                                        std::vector<Tensor> computed) const {
   std::vector<Tensor> outputs(graph.outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
-    // Down to what is there, and back: a view may stand before what it is a view of.
+    // Down to existing values, and back: a view may come before its base.
     std::vector<size_t> open{k};
     while (!open.empty()) {
       const size_t j = open.back();

@@ -1,4 +1,4 @@
-// The calls by which a value of a graph is a view of another one, or may be: to be made anew of a caller's tensor.
+// The calls that make a value of a graph a view of another one, or may do so: they are repeated on a caller's tensor.
 #pragma once
 
 #include <unordered_map>

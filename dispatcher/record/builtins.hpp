@@ -2,8 +2,8 @@
 // backplane/abi/vocabulary.h.
 //
 // Pure: values in, a value out; lists that a builtin makes live in the evaluation's ValueArena. Integers are int64,
-// numbers go on to the end of uint64, and a result beyond that is an error. Errors name the op whose formula runs, the
-// builtin, and what it found.
+// numbers go on to the end of uint64, and a result beyond that is an error. Errors name the op of the formula, the
+// builtin, and the value found.
 #pragma once
 
 #include <cstddef>

@@ -125,7 +125,7 @@ void add_value(const OpRecord& op, uint32_t arg, const bp_value& value, Promotio
 // The dtype that an argument states: the caller's number, which nobody has looked at.
 bp_dtype dtype_argument(const OpRecord& op, uint32_t arg, const bp_value& value) {
   BP_CHECK(static_cast<uint64_t>(value.u.i) < BP_DTYPE_COUNT, DTYPE, op.name, ": argument '", op.args[arg].name,
-           "': there is no dtype ", value.u.i);
+           "': found the unknown dtype ", value.u.i);
   return static_cast<bp_dtype>(value.u.i);
 }
 
@@ -187,7 +187,7 @@ Promotion first_tensor(const OpRecord& op, const bp_value* args) {
   }
 }
 
-// May a number of this kind be written in one of the dtypes?
+// May a number of this kind be written in a dtype of the mask?
 bool number_fits(uint16_t tag, bp_dtype_mask mask) {
   switch (tag) {
     case BP_TAG_BOOL:

@@ -1,7 +1,7 @@
 // Promotion, and the dtypes of a call's results by the record's rule.
 //
-// The table is that of the array API standard, completed as design.md section 4 says. Pure functions; they throw
-// Error(BP_ERROR_DTYPE) with the op, the argument, what was found and what is accepted.
+// The table of the array API standard, with further promotions (design.md section 4). Pure functions; they throw
+// Error(BP_ERROR_DTYPE) with the op, the argument, the dtype found and the accepted ones.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ bp_dtype real_dtype(bp_dtype dtype) noexcept;
 bp_dtype complex_dtype(bp_dtype dtype) noexcept;
 bp_dtype accumulate_dtype(bp_dtype dtype) noexcept;
 
-// bool < integer < floating < complex. A value may be written into a tensor whose kind is no lower.
+// bool < integer < floating < complex. A value may be written into a tensor of the same or a higher kind.
 inline int dtype_kind(bp_dtype dtype) {
   const bp_dtype_mask bit = BP_DTYPE_BIT(dtype);
   return bit & BP_MASK_BOOL ? 0 : bit & BP_MASK_INTEGER ? 1 : bit & BP_MASK_FLOATING ? 2 : 3;

@@ -213,7 +213,7 @@ bool Evaluation::fits(const bp_tensor& tensor, const bp_value& like) {
   return true;
 }
 
-// Of `tensor`, which does not fit: real part, then sum to the shape, then cast to the dtype of `like`; only what is
+// Fits `tensor` to `like`: real part, then sum to the shape, then cast to the dtype; only steps that are
 // needed. Real parts come first, so that the sum reads half the bytes.
 OwnedValue Evaluation::fit_tensor(bp_tensor* tensor, const bp_value& like) {
   const bp_tensor* target = like.tag == BP_TAG_TENSOR ? like.u.t : nullptr;
@@ -300,9 +300,8 @@ bp_value Evaluation::attribute(const PlanNode& node) {
       result.u.i = tensor ? value.u.t->dtype : number_dtype(value.tag);
       break;
     default:
-      BP_CHECK(
-          tensor, TYPE, op_.name,
-          ": found a number where a tensor is needed, whose device is that of the result; make one of it with asarray");
+      BP_CHECK(tensor, TYPE, op_.name,
+               ": found a number, expected a tensor, whose device the result gets. Fix: make one with asarray");
       result.tag = BP_TAG_DEVICE;
       result.u.d = {value.u.t->backend, value.u.t->ordinal};
   }

@@ -1,7 +1,7 @@
 // One run of a formula's plan: its values, who owns them, and how each kind of node is computed. For evaluator.cpp and
 // evaluation.cpp alone.
 //
-// Lives on the stack of one call. A plan of up to 64 nodes takes no heap. Whatever is still owned when it ends, by
+// Lives on the stack of one call. A plan of up to 64 nodes takes no heap. All that it still owns when it ends, by
 // return or by exception, is released.
 #pragma once
 

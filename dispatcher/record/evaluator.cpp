@@ -183,7 +183,7 @@ const char* rule_name(uint16_t rule) {
                list ? "a list of tensors" : "a tensor");
 }
 
-// A number that stands for a tensor, where whoever evaluates makes a tensor of it.
+// A number in a tensor position, from which the caller of the evaluator makes a tensor.
 bool takes_numbers(const bp_formula& formula) {
   return formula.rule == BP_RULE_DECOMPOSE || formula.rule == BP_RULE_JVP;
 }
@@ -204,7 +204,7 @@ void check_result(const OpRecord& op, const bp_formula& formula, size_t i, const
   if (!good) refuse_result(op, formula, i, found, list);
 }
 
-// Of a formula that has run: what it gave is released where it is not what it must be.
+// Checks the results of a formula that has run; releases them if they are wrong.
 void check_results(const OpRecord& op, const bp_formula& formula, bp_value* results, size_t count) {
   try {
     for (size_t i = 0; i < count; ++i) check_result(op, formula, i, results[i]);

@@ -1,6 +1,6 @@
 // Evaluates the formulas of a record over their plans: each node at most once, one branch of an IF.
 //
-// Ops are called through `Caller`, so the evaluator knows neither dispatch nor devices (the same evaluator serves
+// Ops are called through `Caller`, so the evaluator does not depend on dispatch or devices (the same evaluator serves
 // shape formulas, which call no op). Tensors that a formula makes are released when evaluation ends, except the
 // results. A formula's native function, where it has one and `use_native` is set, replaces the walk; with
 // BP_FORMULA_NATIVE_ONLY it always does.

@@ -9,8 +9,8 @@
 
 namespace backplane::core {
 
-// As this minor knows it: what the writer had not is zero, what only the writer knows is left out. `smallest`: what
-// every writer has.
+// In this minor's form: fields that the writer lacks are zero, fields that only the writer knows are left out.
+// `smallest`: the size that every writer has.
 template <class Struct>
 Struct read_struct(const Struct& given, size_t smallest, const char* what) {
   const uint32_t size = given.header.struct_size;

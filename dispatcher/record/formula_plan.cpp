@@ -1,4 +1,4 @@
-// Builds the plan of a formula from the record's program: reach, renumber, verify, and compute what is known early.
+// Builds the plan of a formula from the record's program: reach, renumber, verify, and fold constants.
 //
 // All passes are single loops over nodes in topological order (or against it), so no record can overflow the stack.
 #include "record/formula_plan.hpp"
@@ -145,7 +145,7 @@ void Planner::renumber() {
   for (uint32_t i = 0; i < formula_.n_roots; ++i) plan_.roots.push_back(number[formula_.roots[i]]);
 }
 
-// Which slots a node depends on, and which are bound within what it computes. A slot bound twice on one path would need
+// Which slots a node depends on, and which are bound inside it. A slot bound twice on one path would need
 // a stack of values; codegen numbers slots apart, so it is refused.
 void Planner::find_variables() {
   std::vector<uint64_t> bound(plan_.nodes.size(), 0);

@@ -1,5 +1,5 @@
 // What evaluation needs of one formula, laid out when its record is copied: the nodes that its roots reach, renumbered
-// densely in topological order, and what is known of them without values.
+// densely in topological order, and facts that do not depend on values.
 //
 // A plan holds no pointer into the record, and never changes. Building verifies what only the whole formula shows:
 // which inputs its rule may read, and that every variable is bound, by one MAP or FOLD alone.
@@ -14,7 +14,7 @@ namespace backplane::core {
 
 struct OpRecord;
 
-// Which inputs a formula reads, IFs included: what is saved for backward.
+// The inputs that a formula reads, IFs included. They are saved for backward.
 struct FreeNames {
   uint64_t args = 0;  // tensors whose data are read; shape, dtype and device do not count
   uint64_t outs = 0;

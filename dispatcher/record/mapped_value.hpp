@@ -1,4 +1,4 @@
-// An argument with its tensors replaced, those of a list one by one: how calls are handed on with other tensors.
+// An argument with its tensors replaced, also inside lists: it passes calls on with other tensors.
 #pragma once
 
 #include <vector>

@@ -29,8 +29,8 @@ inline void check_number(bp_dtype dtype, const bp_value& number, const OpRecord&
 // imaginary part would be lost. An op that promotes none of its tensors computes in no dtype that the core knows.
 void check_complex_scalar(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t arg);
 
-// Of an op that compares: the arguments with infinities for ints beyond the integers of `compute`, every one of which
-// is finite in floating point. False where there are none.
+// For an op that compares: the arguments with infinities for ints beyond the integers of `compute`. These integers
+// are all finite in floating point. False without such ints.
 bool with_infinities(const OpRecord& op, const bp_value* args, int32_t n_args, bp_dtype compute, bp_value* replaced);
 
 }  // namespace backplane::core

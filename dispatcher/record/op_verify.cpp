@@ -1,7 +1,7 @@
 // What a copied record claims of its signature is checked here, and of its rules and formulas in op_verify_rules.cpp,
 // so that no later code asks again: a call trusts its record.
 //
-// Throws Error(BP_ERROR_VALUE) with the op's name and the first fault. Also fills what is derived from the checked
+// Throws Error(BP_ERROR_VALUE) with the op's name and the first fault. Also fills fields derived from the checked
 // parts (masks of arguments) and normalises arguments: an optional one has a default, and a default number in a tensor
 // position carries its flag.
 #include "record/op_verify.hpp"
@@ -69,7 +69,7 @@ void verify_arg(const OpRecord& op, bp_arg_def& arg) {
   require(op, !(arg.flags & BP_ARG_LIST) || (arg.type != BP_TYPE_AXES && arg.type != BP_TYPE_SHAPE), "argument '",
           arg.name, "' is a list of lists");
   require(op, (arg.flags & BP_ARG_LIST) || !(arg.flags & BP_ARG_OPTIONAL_ELEMENTS), "argument '", arg.name,
-          "' has optional elements but is no list");
+          "' has optional elements but is not a list");
   if (arg.flags & BP_ARG_HAS_DEFAULT) {
     require(op, default_fits(arg), "the default of argument '", arg.name, "' is not of the argument's type");
   } else if (arg.flags & BP_ARG_OPTIONAL) {
@@ -125,7 +125,7 @@ void verify_accepts(OpRecord& op) {
     const bool tensor = (op.tensor_args >> i) & 1;
     const bool promoted = (op.def.promote >> i) & 1;
     require(op, tensor || op.args[i].type == BP_TYPE_SCALAR || (!accepts[i] && !promoted), "argument '",
-            op.args[i].name, "' has a dtype rule but is neither a tensor nor a Scalar");
+            op.args[i].name, "' has a dtype rule but is not a tensor or a Scalar");
     if (tensor && !accepts[i]) accepts[i] = BP_MASK_ANY;
     if (!accepts[i]) continue;
     if (promoted) op.promote_accepts &= accepts[i];
@@ -144,12 +144,12 @@ void verify_dtype_rule(const OpRecord& op, const bp_result_dtype& rule) {
       require(op, known(rule.param), "a result has the unknown dtype ", rule.param);
       break;
     case BP_RESULT_DTYPE_OF_ARG:
-      require(op, is_type(op, rule.param, BP_TYPE_TENSOR), "a result's dtype is that of argument ", rule.param,
-              ", which is no tensor");
+      require(op, is_type(op, rule.param, BP_TYPE_TENSOR), "a result's dtype comes from argument ", rule.param,
+              ", which is not a tensor");
       break;
     case BP_RESULT_DTYPE_FROM_ARG:
       require(op, is_type(op, rule.param, BP_TYPE_DTYPE) && !(op.args[rule.param].flags & BP_ARG_LIST),
-              "a result's dtype is given by argument ", rule.param, ", which is no Dtype");
+              "a result's dtype is given by argument ", rule.param, ", which is not a Dtype");
       require(op,
               rule.fallback <= BP_RESULT_DTYPE_ACCUMULATE && rule.fallback != BP_RESULT_DTYPE_OF_ARG &&
                   rule.fallback != BP_RESULT_DTYPE_FROM_ARG,

@@ -1,7 +1,7 @@
-// Values that own what they hold, as formulas and calls return them.
+// Values that own their contents, as formulas and calls return them.
 //
 // TENSOR: one reference. TENSOR_LIST: the array, from `make_owned_list`, and a reference per element that is not NULL.
-// Every other tag owns nothing. Whoever holds such a value releases it once, from any thread.
+// Every other tag owns nothing. The holder of such a value releases it once, from any thread.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Copies of a call's values that are no tensors, with what they point to in memory of whoever keeps them: a node, a
+// Copies of a call's values other than tensors, with their strings and lists in memory of the owner: a node, a
 // view's record.
 #pragma once
 
@@ -43,7 +43,7 @@ inline bp_value copy_plain(const bp_value& v, char*& place) {
   return copy;
 }
 
-// The same type and the same bits, with what they point to.
+// The same type and the same bits, including strings and lists.
 inline bool same_plain(const bp_value& a, const bp_value& b) {
   if (a.tag != b.tag || a.flags != b.flags || a.count != b.count) return false;
   switch (a.tag) {

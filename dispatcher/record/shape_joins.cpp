@@ -31,7 +31,7 @@ std::span<bp_tensor* const> joined(const ShapeArgs& in) {
 // The axis of take and take_along: left out only where there is one alone.
 int32_t taken_axis(const ShapeArgs& in, int32_t ndim) {
   BP_CHECK(ndim > 0, SHAPE, in.op.name, ": argument '", in.name(0), "' has no dims to take from");
-  BP_CHECK(in.has(2) || ndim == 1, VALUE, in.op.name, ": the axis may be left out only for one dim, and '", in.name(0),
+  BP_CHECK(in.has(2) || ndim == 1, VALUE, in.op.name, ": the axis may be left out only for one dim, but '", in.name(0),
            "' has ", ndim, "; use reshape(x, (-1,)) for all elements in row-major order");
   return in.has(2) ? normalize_axis(in.op, in.value(2).u.i, ndim) : 0;
 }
@@ -85,7 +85,7 @@ void stack(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
   for (uint32_t i = 1; i < tensors.size(); ++i) {
     const auto next = sizes_of(*tensors[i]);
     BP_CHECK(std::ranges::equal(next, first), SHAPE, op.name, ": element ", i, " of '", in.name(0), "' has shape ",
-             shape_text(next), "; expected that of the first, ", shape_text(first));
+             shape_text(next), "; expected the shape of the first, ", shape_text(first));
   }
   for (int32_t d = 0; d <= static_cast<int32_t>(first.size()); ++d) {
     if (d == axis) in.add_dim(out, static_cast<int64_t>(tensors.size()));
@@ -133,7 +133,7 @@ void index(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args, 
   const bp_value& list = in.value(1);
   const uint32_t count = list.tag == BP_TAG_TENSOR_LIST ? list.count : 0;
   BP_CHECK(list.tag == BP_TAG_TENSOR_LIST || list.count == 0, TYPE, op.name, ": argument '", in.name(1),
-           "' is no list of tensors");
+           "' is not a list of tensors");
   BP_CHECK(count <= x.size(), INDEX, op.name, ": ", count, " indices for a tensor of ", x.size(), " dims");
   ShapeResult joint;
   uint32_t first = count, last = 0, given = 0;

@@ -46,7 +46,7 @@ void check_result(const OpRecord& op, const ShapeResult& out) {
   checked_count(out.sizes, out.ndim);
 }
 
-// A `require` says what the formula expected; what it found is added here, where the arguments are known by name.
+// A `require` states the expected value; the found shapes are added here, where the arguments are known by name.
 void infer_by_formula(const OpRecord& op, const bp_value* args, int32_t n_args, int32_t index, ShapeResult& out) {
   FormulaInputs inputs;
   inputs.args = args;
@@ -185,8 +185,8 @@ void broadcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* ar
   checked_count(out.sizes, out.ndim);
 }
 
-// The op's axes are those of the one tensor whose shape it keeps. A single axis of a tensor without dims is that of a
-// line of one element.
+// The op's axes are axes of the one tensor whose shape it keeps. A single axis of a tensor without dims is the axis of
+// a line of one element.
 static void check_axes(const OpRecord& op, const bp_value* args, int32_t ndim) {
   for (uint64_t left = op.axis_args; left; left &= left - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(left));

@@ -1,7 +1,7 @@
 // Shape rules: a function for each word of backplane/abi/vocabulary.h.
 //
 // A rule sees shapes and attributes only. It writes sizes, and for a view also strides (elements) and the byte
-// offset that is added to the base's. All rules throw Error with the op's name, what was found and what was expected.
+// offset that is added to the base's. All rules throw Error with the op's name, the value found and the value expected.
 #pragma once
 
 #include <cstdint>

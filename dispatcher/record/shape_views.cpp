@@ -299,7 +299,7 @@ void bitcast(const OpRecord& op, const bp_shape_rule& rule, const bp_value* args
   const auto dtype = static_cast<bp_dtype>(in.value(1).u.i);
   const int64_t from = item_size(x), to = kItemSize[dtype];
   BP_CHECK(dtype != BP_BOOL || x.dtype == BP_BOOL, DTYPE, op.name, ": argument '", in.name(1),
-           "': found bool, whose elements are 0 or 1 alone. Fix: compare with 0, which gives bools");
+           "': found bool, whose elements are only 0 or 1. Fix: compare with 0, which gives bools");
   // Elsewhere than on the host the base may be a handle; allocations there are aligned.
   const uintptr_t base = x.dl.device.device_type == kDLCPU ? reinterpret_cast<uintptr_t>(x.dl.data) : 0;
   const auto address = static_cast<int64_t>(base + x.dl.byte_offset);

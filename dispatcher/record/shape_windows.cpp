@@ -6,7 +6,7 @@
 namespace backplane::core::shape_words {
 namespace {
 
-// Which lists of settings a word takes: one with an entry per spatial axis, or one of a single entry for all as well.
+// The lists of settings that a word takes: an entry per spatial axis, or also a single entry for all.
 enum class Lists : bool { kWhole, kOneForAll };
 
 // A setting per spatial axis; an absent one, or an empty one where `none`, means `otherwise`.

@@ -33,7 +33,7 @@ struct ShapeArgs {
   const bp_tensor& tensor(uint32_t i) const {
     const bp_value& v = value(i);
     BP_CHECK(v.tag == BP_TAG_TENSOR, TYPE, op.name, ": argument '", name(i),
-             "' is a number; a view needs a tensor: make one of it");
+             "' is a number, expected a tensor, because the op is a view. Fix: make one with asarray");
     return *v.u.t;
   }
   int64_t integer(uint32_t i, int64_t otherwise) const { return has(i) ? value(i).u.i : otherwise; }
@@ -43,7 +43,8 @@ struct ShapeArgs {
     const bp_value& v = value(i);
     if (v.tag == BP_TAG_INT) return {&v.u.i, 1};
     if (v.tag == BP_TAG_INT_LIST) return {v.u.ints, v.count};
-    BP_CHECK((v.tag & BP_TAG_LIST) && v.count == 0, TYPE, op.name, ": argument '", name(i), "' is no list of integers");
+    BP_CHECK((v.tag & BP_TAG_LIST) && v.count == 0, TYPE, op.name, ": argument '", name(i),
+             "' is not a list of integers");
     return {};
   }
   // For parameters that are axes: a bit per axis of a tensor with `ndim` dims. Throws on a repeated one.

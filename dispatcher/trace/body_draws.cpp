@@ -48,9 +48,9 @@ class DrawOutside {
     bool plain = node.n_results == 1;
     for (const bp_arg_def& arg : record.args) shapes += arg.type == BP_TYPE_SHAPE ? 1 : 0;
     for (const Argument& a : graph_.arguments(node)) plain = plain && !a.is_value() && !a.is_values() && !a.is_graph();
-    BP_CHECK(
-        plain && shapes == 1, NOT_IMPLEMENTED, body_.name, ": its function draws random numbers with ", record.name,
-        ", which takes other things than one shape. Fix: draw them before, all at once, and give them as an argument");
+    BP_CHECK(plain && shapes == 1, NOT_IMPLEMENTED, body_.name, ": its function draws random numbers with ",
+             record.name,
+             ", which takes more than one shape. Fix: draw them before, all at once, and pass them as an argument");
   }
 
   const Draw& root(uint32_t draw) const {
@@ -117,10 +117,10 @@ class DrawOutside {
 std::shared_ptr<graph::Graph> draw_outside(std::shared_ptr<graph::Graph> graph, const BodyOf& body,
                                            std::span<bp_generator_state* const> generators, Bodies& bodies) {
   if (graph->draws.empty()) return graph;
-  BP_CHECK(
-      body.draws != BodyOf::Draws::kNone, NOT_IMPLEMENTED, body.name,
-      ": its function draws random numbers, and nothing says how often it runs. Fix: draw them before, all at once, "
-      "and give them as an argument");
+  BP_CHECK(body.draws != BodyOf::Draws::kNone, NOT_IMPLEMENTED, body.name,
+           ": its function draws random numbers, but the number of its runs is not known. Fix: draw them before, all "
+           "at once, "
+           "and pass them as an argument");
   return DrawOutside(*graph, body, generators).run(bodies);
 }
 

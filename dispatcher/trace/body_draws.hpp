@@ -8,8 +8,8 @@
 
 namespace backplane::core {
 
-// The graph of `body` without draws. Its random ops are called here, at the levels that are active: once, and what they
-// give joins `bodies.lifted` and the inputs behind these; or with a row for each run, and it joins `bodies.rows` and
+// The graph of `body` without draws. Its random ops are called here, at the active levels: once, and their result
+// joins `bodies.lifted` and the inputs behind these; or with a row for each run, and it joins `bodies.rows` and
 // the inputs behind the rows. What never changes is drawn once. `generators`: of the graph. Throws where `body` may
 // draw none, or by an op that does not make its result of plain arguments.
 std::shared_ptr<graph::Graph> draw_outside(std::shared_ptr<graph::Graph> graph, const BodyOf& body,

@@ -64,7 +64,7 @@ Tensors DerivedGraphs::input_examples() const {
   return examples;
 }
 
-// Its draws are those of this graph, so that both take the same states.
+// It has the draws of this graph, so both take the same states.
 std::shared_ptr<graph::Graph> DerivedGraphs::trace(const char* transform, Args examples, const Traced& function) const {
   CallGuard guard;
   TraceLevel level(transform, graph::line_of_call);

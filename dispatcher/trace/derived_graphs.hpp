@@ -39,7 +39,7 @@ class DerivedGraphs {
   };
   // `wanted`, per input: a cotangent of it is.
   std::shared_ptr<const Reverse> reverse(const std::vector<bool>& wanted);
-  // Of a graph that is linear in its last inputs, some of which are zero: it takes the others alone, by `given`, and
+  // For a graph that is linear in its last inputs, if some are zero: it takes only the others, by `given`, and
   // nothing is multiplied by the zeros.
   std::shared_ptr<DerivedGraphs> linear_in(const std::vector<bool>& given);
   struct ForwardMode {
@@ -57,7 +57,7 @@ class DerivedGraphs {
   std::shared_ptr<DerivedGraphs> batched(int64_t size, const std::vector<bool>& batched);
 
  private:
-  // The latest made first, by what they were made for.
+  // The newest first, by their keys.
   template <class Key, class Made>
   struct Cache {
     using List = std::vector<std::pair<Key, std::shared_ptr<Made>>>;

@@ -41,8 +41,8 @@ class Search : SizeRanges {
     }
     return !unlike(std::move(two));
   }
-  // What to change the size by, so that the function is traced as it was: 1, or what it has to be a multiple of; -1
-  // where the example is the largest size. Where none is, another name of the same size may have to change with it.
+  // The step of the size with which the trace stays the same: 1, or the number that must divide it; -1
+  // if the example is the largest size. If no step works, another name of the same size may have to change with it.
   void find_step(size_t i) {
     if (leader_[i] != i || moves(i, 1)) return;
     std::vector<int64_t> steps;
@@ -103,7 +103,7 @@ class Search : SizeRanges {
   }
 
   // Each name takes every size that is up to so many steps away (a power of two), in an order of its own, or one with
-  // the same remainder where there is no room.
+  // the same remainder if there is no space.
   std::vector<Sizes> beside(int64_t reach) const {
     std::vector<Sizes> found;
     for (int64_t turn = 0; turn < reach; ++turn)

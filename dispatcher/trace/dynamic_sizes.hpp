@@ -3,7 +3,7 @@
 // The function is traced again at other sizes, which costs no memory: traced tensors have no data. First at some near
 // the example and some far from it, from which unify.hpp makes the graph, with quotients at all that leave other
 // remainders; then (size_ranges.hpp) at the ends of each size's range, where it is compared, and between, by bisection,
-// where it differs at an end. What is found to hold becomes constraints of the graph, each with what happens beyond it
+// where it differs at an end. The found limits become constraints of the graph, each with the difference beyond it
 // and the line.
 #pragma once
 

@@ -33,10 +33,10 @@ class Edit {
     values_.clear();
     std::shared_ptr<graph::Graph> made = level.finish(results);
     BP_CHECK(made->updates.empty(), NOT_IMPLEMENTED, "edit: graph ", whole_.name,
-             ": what stands in the place of a node changes a tensor in place. Fix: copy it first");
+             ": the replacement of a node changes a tensor in place. Fix: copy it first");
     take_updates(*made);
     BP_CHECK(made->draws.size() == whole_.draws.size(), NOT_IMPLEMENTED, "edit: graph ", whole_.name,
-             ": what stands in the place of a node draws random numbers. Fix: make them an input of the graph");
+             ": the replacement of a node draws random numbers. Fix: make them an input of the graph");
     made->name = whole_.name;
     made->own_rules = whole_.own_rules;
     made->own_batch = whole_.own_batch;
@@ -48,7 +48,7 @@ class Edit {
   }
 
  private:
-  // The last results are those of the updates. Inputs keep their places.
+  // The last results belong to the updates. Inputs keep their places.
   void take_updates(graph::Graph& made) const {
     for (graph::Update update : whole_.updates) {
       const graph::Value& target = whole_.value(update.target);
@@ -79,9 +79,10 @@ class Edit {
   void replace(graph::NodeId id, std::vector<Tensor> other) {
     const graph::Node& node = whole_.node(id);
     BP_CHECK(other.size() == node.n_results, TYPE, "edit: node ", id, " (", node.op->record->name, ") has ",
-             node.n_results, " results, found ", other.size(), " tensors in its place");
+             node.n_results, " results, found ", other.size(), " tensors as replacement");
     for (uint32_t i = 0; i < node.n_results; ++i) {
-      BP_CHECK(other[i], TYPE, "edit: node ", id, " (", node.op->record->name, "): found an empty tensor in its place");
+      BP_CHECK(other[i], TYPE, "edit: node ", id, " (", node.op->record->name,
+               "): found an empty tensor as its replacement");
       values_[node.first_result + i] = std::move(other[i]);
     }
   }

@@ -38,15 +38,15 @@ Graph with_dynamic_sizes(const Graph& traced, std::span<const DynamicSize> dynam
   std::vector<int64_t> example;
   for (const DynamicSize& size : dynamic) {
     check_name(size.name);
-    BP_CHECK(!size.places.empty(), VALUE, "dynamic: the size \"", size.name, "\" is that of no tensor");
+    BP_CHECK(!size.places.empty(), VALUE, "dynamic: the size \"", size.name, "\" does not belong to a tensor");
     for (const graph::NamedSize& other : named)
       BP_CHECK(other.name != size.name, VALUE, "dynamic: there are two sizes \"", size.name, "\"");
     graph::NamedSize& made = named.emplace_back();
     made.name = size.name;
     for (const auto& [input, axis] : size.places) {
       BP_CHECK(input < first.inputs().size() && axis < first.dims(first.inputs()[input].value).size(), INDEX,
-               "dynamic: the size \"", size.name, "\" is said to be that of input ", input, " at axis ", axis,
-               ", which there is not");
+               "dynamic: the size \"", size.name, "\" is declared for input ", input, " at axis ", axis,
+               ", which does not exist");
       const int64_t here = first.dims(first.inputs()[input].value)[axis].number();
       if (made.places.empty()) example.push_back(here);
       BP_CHECK(here == example.back(), SHAPE, "dynamic: the size \"", size.name, "\" is ", example.back(), " in ",

@@ -74,7 +74,7 @@ void SizeRanges::find_range(size_t i) {
     const Sizes next = with(i, example_[i] + 1);
     const auto why = unlike({next});
     add(Relation::kDivisible, graph_->sizes.add(symbol(i), rest, -1), step,
-        why ? *why : TraceDifference{"what lies between was not traced", {}});
+        why ? *why : TraceDifference{"the sizes between were not traced", {}});
   }
   const int64_t far = example_[i] + (kFar / step + 1) * step;
   lowest_[i] = rest;

@@ -1,5 +1,5 @@
-// Within which limits a graph does what the function does: the ends of each size's range, by bisection, and what two
-// sizes have to do with each other. What is found becomes the graph's constraints.
+// The limits within which a graph equals the function: the ends of each size's range, by bisection, and the
+// relations of two sizes. They become the graph's constraints.
 //
 // The limits are then tried at other sizes, and narrowed until the graph is right at each. Not to be shared among
 // threads.

@@ -84,7 +84,7 @@ void SizeTraces::refuse(size_t i, const TraceDifference& why) const {
   const char* small =
       example_[i] > 1 ? "" : "; an example of size 0 or 1 is a special case for many ops, so try 2 or more";
   detail::fail(BP_ERROR_SHAPE, known_.at(example_).graph->name, ": the size \"", named_[i].name,
-               "\" cannot be dynamic, the function has to know that it is ", example_[i], ". ", why.what, at,
+               "\" cannot be dynamic, because the function depends on its value ", example_[i], ". ", why.what, at,
                ". Fix: leave it out of `dynamic`, or write the function for any size", small);
 }
 

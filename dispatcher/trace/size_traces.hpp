@@ -1,7 +1,7 @@
-// The traces of a search for a graph of any size (dynamic_sizes.hpp), each made once: which sizes they are of, whether
-// the graph so far does what the function does there, and what is said where no graph does.
+// The traces of a search for a graph of any size (dynamic_sizes.hpp), each made once: their sizes, whether
+// the graph so far equals the function there, and the error if no graph does.
 //
-// A name that changes only together with another one of the same size follows that one, its leader. Not to be shared
+// A name that changes only together with another name of the same size follows it, its leader. Not to be shared
 // among threads.
 #pragma once
 

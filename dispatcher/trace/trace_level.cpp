@@ -202,7 +202,7 @@ void TraceLevel::handle(const Call& call) {
   for (const bp_result_def& result : op.record->results) {
     if (!(result.flags & BP_ARG_LIST)) continue;
     BP_CHECK(op.decompose, NOT_IMPLEMENTED, op.record->name, ": ", transform,
-             " cannot write down a result that is a list of tensors, and the op has no decomposition. Fix: give its "
+             " cannot record a result that is a list of tensors, and the op has no decomposition. Fix: give its "
              "entry one, or call it outside");
     return call_decomposition(call);
   }
@@ -272,7 +272,7 @@ namespace {
 
 using MadeInside = std::function<bool(const bp_generator_state*)>;
 
-// What it uses from outside, and `bodies.lifted` lacks, is appended there.
+// Tensors that it uses from outside, and that `bodies.lifted` lacks, are appended there.
 std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, Bodies& bodies, const std::function<SourceLine()>& where,
                                          const MadeInside& made_inside) {
   CallGuard guard;
@@ -283,7 +283,7 @@ std::shared_ptr<graph::Graph> trace_body(const BodyOf& body, Bodies& bodies, con
     Tensor example = body.examples[i];
     const bool row = i >= body.first_row && i < body.first_row + body.n_rows;
     BP_CHECK(!row || example.ndim() > 0, SHAPE, body.name,
-             ": goes through tensors along axis 0; found one without dimensions");
+             ": argument xs: found a tensor without dimensions, expected axis 0 to loop over");
     if (row) example = example_of(example.shape().subspan(1), example);
     entered.push_back(level.enter(example, "x" + std::to_string(i)));
   }

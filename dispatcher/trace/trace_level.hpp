@@ -3,7 +3,7 @@
 // A traced tensor is a wrapper whose inner tensor is a handle without data; which value of the graph it is stands in
 // that handle (its `node_output`, which no tensor without a node uses). In-place changes and views of traced tensors
 // arrive as functional calls (levels/inplace.cpp). Tensors from outside become live constants; for one that is written
-// into, or of which a view is made, stands a wrapper whose first value is that constant. What the function leaves in
+// into, or viewed, stands a wrapper whose first value is that constant. Changes that the function leaves in
 // its arguments and in tensors from outside are the graph's updates (trace_updates.cpp).
 #pragma once
 

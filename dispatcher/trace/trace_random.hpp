@@ -1,7 +1,7 @@
 // Random numbers while a function is traced: no counter is taken, but each reservation becomes a draw of the graph.
 //
 // What a function gets is a state that stands for the draw: a key of this trace, and a counter whose high part is the
-// draw's number. The level recognises it, with what was added to the counter, among the arguments of random ops.
+// draw's number. The level recognises it, and the number added to the counter, in the arguments of random ops.
 #pragma once
 
 #include <unordered_map>
@@ -14,9 +14,9 @@ namespace backplane::core {
 class TraceRandom final : public RandomScope {
  public:
   TraceRandom(graph::Graph& graph, uint64_t serial);
-  // The draws of a graph become those of this one, which has none yet; states that stand for them, one per draw.
+  // Moves the draws of a graph to this one, which has none yet. Returns states that stand for them, one per draw.
   std::vector<bp_generator_state> take_draws(const graph::Graph& of);
-  // The argument for a generator's state; what is no draw of this trace is one that never changes.
+  // The argument for a generator's state. A state that is not a draw of this trace never changes.
   graph::Argument argument(const bp_generator_state& state);
   const std::vector<bp_generator_state*>& generators() const { return generators_; }
   // Draws of this generator become fixed ones, from the state that it had at the first.

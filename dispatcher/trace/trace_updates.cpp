@@ -17,8 +17,8 @@ namespace backplane::core {
 
 using graph::ValueId;
 
-// What stands for a tensor from outside, or for another that shows the same elements of the same memory, as one does
-// that was detached from it; nullptr: nothing does.
+// The stand-in for a tensor from outside, or for another that shows the same elements of the same memory, such as one
+// that was detached from it; nullptr without one.
 TensorImpl* TraceLevel::stand_in_for(const TensorImpl* tensor) const {
   if (stand_ins_.empty()) return nullptr;
   if (const auto known = stand_in_of_.find(tensor); known != stand_in_of_.end())
@@ -72,7 +72,7 @@ bool TraceLevel::has_changed(const Tensor& tensor) const {
 
 void TraceLevel::note_read(TensorImpl& tensor, const char* who) {
   BP_CHECK(!is_over_changed(tensor), VALUE, who, ": the tensor was changed in place by a function that ", transform,
-           " is writing down, so it has no value yet", line_of_program(),
+           " is tracing, so it has no value yet", line_of_program(),
            ". Fix: choose elementwise with where, branch with cond, or read the "
            "value outside of the traced function");
   const Tensor read = Tensor::share(&tensor);
@@ -86,9 +86,9 @@ std::vector<TensorRead> TraceLevel::reads() const {
   return all;
 }
 
-// A view of another level's tensor, or of one that becomes an argument, is no view of a traced one: nothing would carry
-// the change to its base. What was kept of a tensor from outside for a derivative is out of date, as if that had been
-// changed.
+// A view of another level's tensor, or of one that becomes an argument, is not a view of a traced one: nothing would
+// carry the change to its base. Values of a tensor from outside that were saved for a derivative are stale, as if it
+// had been changed.
 void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
   if (!wrapper_of(*this, &target)) return;
   const TensorImpl* inner = target.wrapper->inner;
@@ -154,7 +154,7 @@ std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> res
     if (impl(t)->wrapper->version != 0) changed.push_back({impl(t), {target, recorded_.contains(impl(t))}});
   };
   for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], graph_->inputs()[i].value);
-  // What is made anew over another library's memory changes that.
+  // An update of a tensor over another library's memory changes that memory.
   for (const StandIn& s : stand_ins_) {
     const bp_storage* storage = impl(graph_->constants()[graph_->value(s.constant).index].tensor)->storage;
     const bool is_others = storage && storage->owner == bp_storage::Owner::kExternal;
@@ -190,7 +190,7 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
   if (t->view && wrapper_of(*this, t)) refresh(t);
   const TensorImpl* whole = t;
   while (whole->view) whole = whole->view->base;
-  // A view through which its base was changed has a value of its own: as a result it is one of the base again.
+  // A view through which its base was changed has a value of its own: as a result it is a view of the base again.
   if (t->view && wrapper_of(*this, whole) && whole->wrapper->version != 0) take_view_anew(t);
   if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; }))
     return value_of(t);
@@ -204,7 +204,7 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
   for (const Detached& d : detached_)
     BP_CHECK(d.unseen_write.empty(), VALUE, d.unseen_write,
              ": writing through the result of detach, data or stop_gradient is refused inside ", transform,
-             ", where that is a copy. Fix: change the tensor itself, under no_grad");
+             ", because it is a copy there. Fix: change the tensor itself, under no_grad");
   std::vector<Changed> changed = changes(results);
   settle(changed);
   std::unordered_map<const bp_tensor*, ValueId> known;  // one that is given twice is one value
@@ -225,7 +225,7 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
 void check_no_updates(const graph::Graph& graph, std::string_view who) {
   if (graph.updates.empty()) return;
   detail::fail(BP_ERROR_NOT_IMPLEMENTED, who, ": its function changes ", name_of_target(graph, graph.updates[0]),
-               " in place, which no tensor of the caller would see. Fix: copy it first, and return the new value");
+               " in place, but the caller would not see the change. Fix: copy it first, and return the new value");
 }
 
 }  // namespace backplane::core

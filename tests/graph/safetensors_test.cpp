@@ -104,7 +104,7 @@ TEST_F(TensorFiles, DamagedOnesAreRefused) {
       {R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", 4, "do not fit"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[4,0]}})", 4, "do not fit"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 3, "cut off"},
-      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 5, "of which its tensors take 4"},
+      {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 5, "but its tensors take 4"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[4,8]}})", 8, "expected 0"},
       {R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
        4, "begins at byte 0"},

@@ -79,7 +79,7 @@ TEST_F(Updates, FaultsAreNamed) {
     }
     return std::string();
   };
-  EXPECT_NE(refusal("update %0 = %3", "update %4 = %3").find("updates %4, which is neither an input nor a constant"),
+  EXPECT_NE(refusal("update %0 = %3", "update %4 = %3").find("updates %4, which is not an input or a constant"),
             std::string::npos);
   EXPECT_NE(refusal("update %0 = %3", "update %77 = %3"), "");
   EXPECT_NE(refusal("update %0 = %3", "update %0 = %99"), "");

@@ -38,7 +38,7 @@ TEST(Dtype, ANumberThatIsNoneIsRefusedByNumber) {
         ADD_FAILURE() << "dtype " << wrong << " was taken";
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), BP_ERROR_DTYPE);
-        EXPECT_NE(std::string(error.what()).find("there is no dtype " + std::to_string(wrong)), std::string::npos)
+        EXPECT_NE(std::string(error.what()).find("the unknown dtype " + std::to_string(wrong)), std::string::npos)
             << error.what();
       }
   }

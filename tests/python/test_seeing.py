@@ -147,5 +147,5 @@ def test_export_refuses_prints(tmp_path):
         bp.debug.print("{}", x)
         return x
 
-    with pytest.raises(NotImplementedError, match="whose effect is on a running program"):
+    with pytest.raises(NotImplementedError, match="which has an effect on the running program"):
         bp.export(f, [bp.ones(2)], tmp_path / "f.safetensors")

@@ -93,7 +93,7 @@ TEST(Joins, ConcatAndStack) {
   EXPECT_THAT(error(*concat, {tensors_value(none), int_value(0)}), HasSubstr("empty"));
   EXPECT_THAT(shape(*stack, {tensors_value(ac), int_value(0)}), ElementsAre(2, 2, 3));
   EXPECT_THAT(shape(*stack, {tensors_value(ac), int_value(-1)}), ElementsAre(2, 3, 2));
-  EXPECT_THAT(error(*stack, {tensors_value(ab), int_value(0)}), HasSubstr("expected that of the first"));
+  EXPECT_THAT(error(*stack, {tensors_value(ab), int_value(0)}), HasSubstr("expected the shape of the first"));
   EXPECT_THAT(error(*stack, {tensors_value(ac), int_value(3)}), HasSubstr("out of range"));
 }
 

@@ -100,7 +100,7 @@ LastWrite last_write(const Call& call) {
   return LastWrite::kOnly;
 }
 
-// The parts of an in-place call write its target last, and what they keep for the tape's derivatives may be the target:
+// The parts of an in-place call write its target last, but the values that they save for the tape may be the target:
 // there they read a copy of it.
 class TargetsBefore {
  public:
@@ -182,8 +182,8 @@ bool is_handed_on(const Call& call, const TensorImpl& result) {
 
 void replace(bp_tensor*& held, Tensor by) { release(impl(std::exchange(held, by.detach_handle()))); }
 
-// A formula may hand on an argument, a view of one, or what is another result already. As the result of an op that is
-// no view it would be written to, and given a history, as a tensor of its own.
+// A formula may return an argument, a view of one, or the same tensor twice. As the result of an op that is
+// not a view, it would be written to, and get a history, as a new tensor.
 void make_own(const Call& call, bp_tensor*& result) {
   if (!result || !is_handed_on(call, *impl(result))) [[likely]]
     return;
@@ -210,7 +210,7 @@ bool expands_to(const TensorImpl& t, const ShapeResult& shape) {
 }
 
 // Of several results: one that lies in the memory of an output that another result is written to is copied first, and
-// one of an elementwise op that some arguments alone give gets the shape of all.
+// a result of an elementwise op that depends on only some arguments gets the shape of all.
 void set_apart(const Call& call, bp_value* results) {
   std::optional<ResultShapes> shapes;
   if (call.op.flags & BP_OP_ELEMENTWISE) shapes.emplace(call);

@@ -8,7 +8,7 @@
 
 namespace backplane::core {
 
-// Results below so many elements are computed part by part: the passes cost less than finding what was compiled.
+// Results below so many elements are computed part by part: the passes cost less than the look-up of compiled code.
 inline constexpr int64_t kLeastFused = 32768;
 
 // Of a call that no kernel takes, of at least so many elements. False: it declines, and the parts run one by one. Of

@@ -14,7 +14,7 @@ namespace {
 constexpr bp_device kNowhere{~0u, 0};
 thread_local constinit bp_device formula_device __attribute__((tls_model("initial-exec"))) = kNowhere;
 
-// That of the formula's arguments; without any, the one that was.
+// The device of the formula's arguments; without any, the current one.
 bp_device device_of_arguments(const OpEntry& op, const bp_value* args) {
   bp_device device = formula_device;
   for (int32_t i = 0; args && i < op.n_args; ++i) {

@@ -1,7 +1,7 @@
 // Running one formula of an op's record on the call path: its calls go through dispatch and see the keys that are
 // given.
 //
-// Whoever calls has entered the call (CallGuard). Results own what they hold, as evaluate() says; throws Error.
+// The caller has entered the call (CallGuard). Results own their contents, as for evaluate(); throws Error.
 #pragma once
 
 #include "call/dispatch.hpp"

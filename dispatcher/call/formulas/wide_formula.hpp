@@ -1,6 +1,6 @@
-// A formula that runs in float32 on half floats (BP_FORMULA_WIDE): what it reads is cast before, what it gives after.
+// A formula that runs in float32 on half floats (BP_FORMULA_WIDE): its inputs are cast before, its results after.
 //
-// The casts are calls like those of the formula: levels, the tape and graphs see them.
+// The casts are calls like the formula's: levels, the tape and graphs see them.
 #pragma once
 
 #include <vector>

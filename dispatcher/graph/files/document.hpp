@@ -8,8 +8,8 @@
 
 namespace backplane::core::graph {
 
-// 3: square roots of sizes. 2: sizes with quotients, floating numbers of sizes, sizes of the graph around. What has
-// none of these is of version 1.
+// 3: square roots of sizes. 2: sizes with quotients, floating numbers of sizes, sizes of the graph around. A graph with
+// none of these has version 1.
 inline constexpr int kDocumentVersion = 3;
 
 // Of a compact graph, whose constants have different names.

@@ -35,14 +35,14 @@ void save(const Graph& graph, const std::string& path) {
   if (!graph.updates.empty())
     detail::fail(BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": changes ",
                  name_of_target(graph, graph.updates[0]),
-                 " in place, and a file has no caller whose tensor that would be. Fix: copy it first, and return the "
+                 " in place, but a file has no caller with this tensor. Fix: copy it first, and return the "
                  "new value; running statistics are not updated outside of training");
   if (const std::vector<NodeId> ordered = ordered_nodes(graph); !ordered.empty())
-    detail::fail(
-        BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": node ", ordered[0], " calls ",
-        graph.node(ordered[0]).op->record->name,
-        ", whose effect is on a running program: on its output, or on other ranks. A file has neither. Fix: leave "
-        "the call out of the exported function");
+    detail::fail(BP_ERROR_NOT_IMPLEMENTED, "export: graph ", graph.name, ": node ", ordered[0], " calls ",
+                 graph.node(ordered[0]).op->record->name,
+                 ", which has an effect on the running program, such as output or communication. A file cannot have "
+                 "it. Fix: leave "
+                 "the call out of the exported function");
   const std::unique_ptr<Graph> written = graph.clone();
   remove_dead_code(*written);
   written->compact();

@@ -35,8 +35,8 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
   if (!file_ || !file_.read(reinterpret_cast<char*>(&header), sizeof header))
     refuse("is not a safetensors file: it has ", size, " bytes, and the length of its header takes 8");
   if (header > kMaxHeader || header > size - sizeof header)
-    refuse("is not a safetensors file, or was cut off: its header is to have ", header,
-           " bytes, of which the file has ", size - sizeof header, "; a header has at most ", kMaxHeader);
+    refuse("is not a safetensors file, or was cut off: its header should have ", header, " bytes, but the file has ",
+           size - sizeof header, "; a header has at most ", kMaxHeader);
   data_begin_ = sizeof header + header;
   read_header();
   check_layout(size - data_begin_);
@@ -69,7 +69,7 @@ void TensorFile::check_layout(uint64_t data_size) const {
       refuse("was cut off: tensor \"", shown(tensor->name), "\" ends at byte ", at, " of the data, which has ",
              data_size);
   }
-  if (at != data_size) refuse("its data have ", data_size, " bytes, of which its tensors take ", at);
+  if (at != data_size) refuse("its data have ", data_size, " bytes, but its tensors take ", at);
 }
 
 Tensor TensorFile::read(const StoredTensor& tensor, bp_device device) {

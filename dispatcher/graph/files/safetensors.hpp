@@ -1,7 +1,7 @@
 // Files of named tensors in the safetensors format: https://huggingface.co/docs/safetensors.
 //
-// A file is untrusted: whatever its header says is checked against the file's size before memory is taken for it, and
-// faults are Error(BP_ERROR_VALUE) with the file, the tensor, what was found and what was expected. Not for several
+// A file is untrusted: its header is checked against the file's size before memory is allocated, and
+// faults are Error(BP_ERROR_VALUE) with the file, the tensor, the value found and the value expected. Not for several
 // threads at once.
 #pragma once
 
@@ -24,7 +24,7 @@ class TensorFile {
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   const StoredTensor* find(std::string_view name) const { return header_.find(name); }
-  // `dtype` and `shape` beside those of the file: the complex dtype of pairs of reals. Else the file's own.
+  // The stored dtype and shape, or `dtype` and `shape` in their place: the complex dtype of pairs of reals.
   Tensor read(const StoredTensor& tensor, bp_device device);
   Tensor read(const StoredTensor& tensor, bp_dtype dtype, Shape shape, bp_device device);
 

@@ -105,7 +105,7 @@ bool HeaderReader::key(std::string& text) {
 }
 
 void HeaderReader::wrong_value(const std::string& found) const {
-  if (field_ == kDtype) wrong("its dtype ", found, " is none that this version reads");
+  if (field_ == kDtype) wrong("its dtype ", found, " is not one that this version reads");
   if (field_ == kOffsets) wrong("its data_offsets are not two positions");
   if (depth_ == 2) wrong("its shape is not a list of at most ", kMostAxes, " sizes");
   wrong("found the size ", found, ", expected one from 0 to 2^63 - 1");

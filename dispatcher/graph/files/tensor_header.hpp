@@ -14,7 +14,7 @@
 namespace backplane::core::graph {
 
 // Complex elements lie as pairs of reals, with a last dim of 2 more than the tensor has: not every reader of the format
-// knows of complex dtypes. Whoever writes one says so elsewhere.
+// knows of complex dtypes. The writer states this elsewhere.
 struct StoredTensor {
   std::string name;
   bp_dtype dtype;

@@ -5,7 +5,7 @@
 
 namespace backplane::core::graph {
 
-// How many nodes went. Equal are nodes of one op with equal arguments, of which neither is to be computed again on
+// Returns how many nodes were removed. Nodes of one op with equal arguments are equal, unless one is computed again on
 // purpose. Random ops are equal where they take the same counters. Linear but for the hash table.
 size_t merge_common_subexpressions(Graph& graph);
 

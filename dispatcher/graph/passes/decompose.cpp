@@ -81,7 +81,7 @@ class Decomposing final : public Level {
     std::vector<ValueId> values;
     for (uint32_t i = 0; i < node.n_results; ++i) {
       values.push_back(value_of(impl(results[i])));
-      // What was there before is another's tensor.
+      // An older value is another tensor's.
       if (values[i] < first_new || !same_type(values[i], node.first_result + i)) return false;
     }
     for (uint32_t i = 0; i < node.n_results; ++i) graph_.replace_uses(node.first_result + i, values[i]);

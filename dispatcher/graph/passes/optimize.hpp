@@ -7,7 +7,7 @@ namespace backplane::core::graph {
 
 // A graph that gives the same, from the same inputs and draws; verified after each pass, a large one after the last.
 std::shared_ptr<const Graph> optimize(const Graph& graph);
-// The same with its ops whole: for a graph of which derivatives are taken, which are the ops' and not those of their
+// The same without decompositions: for a graph that is differentiated, with the derivatives of its ops and not of their
 // parts.
 std::shared_ptr<const Graph> optimize_whole_ops(const Graph& graph);
 

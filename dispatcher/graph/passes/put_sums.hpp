@@ -1,5 +1,5 @@
-// Sums of parts: the gradient of what was sliced, indexed or gathered is a sum of tensors, each of them zero but for a
-// part. The part alone is added to the sum so far, whose memory the plan gives on from one addition to the next; no
+// Sums of parts: the gradient of a sliced, indexed or gathered tensor is a sum of tensors, each of them zero but for a
+// part. Only the part is added to the sum so far, whose memory the plan gives on from one addition to the next; no
 // tensor that is zero elsewhere is made.
 #pragma once
 

@@ -16,15 +16,15 @@ namespace {
 constexpr size_t kMostRounds = 64;
 constexpr size_t kMostNodes = 32;  // that one value may need again
 
-// Does the result show its operand's memory? A reshape of what lies in another order copies.
+// Does the result share its operand's memory? A reshape of an operand in another order copies.
 bool shows_operand(const Graph& graph, const Node& node, ValueId operand) {
   if (node.op->flags & BP_OP_VIEW) return true;
   const NodeId maker = graph.value(operand).node;
   return is_view(node) && (maker == kNone || !(graph.node(maker).op->flags & BP_OP_VIEW));
 }
 
-// Which values live when, in the order of the nodes. A view lives in its root; inputs, constants and what is given out
-// are the caller's.
+// The lifetimes of values, in the order of the nodes. A view lives in its root; inputs, constants and outputs
+// belong to the caller.
 class Lives {
  public:
   explicit Lives(const Graph& graph);
@@ -174,7 +174,7 @@ std::optional<Round::Candidate> Round::candidate(ValueId root) const {
   return c;
 }
 
-// What an accepted candidate reads stays for it, and what it gave up is nobody's to read.
+// The operands of an accepted candidate stay, and no other node may read the value that it gave up.
 bool Round::still_fits(const Candidate& c) const {
   return !needed_.contains(c.root) &&
          std::none_of(c.reads.begin(), c.reads.end(), [&](ValueId root) { return given_up_.contains(root); });
@@ -284,7 +284,7 @@ Recomputation recompute(std::shared_ptr<const Graph> graph, uint64_t budget) {
   Recomputation best{graph, peak, peak, 0};
   if (peak <= budget) return best;
   const std::vector<std::optional<uint64_t>> costs = costs_of(*graph);
-  // A round takes what is best for one step. Where that leads to no way on, giving up more at first may.
+  // A round takes the best candidate for one step. If that leads to a dead end, a lower budget may succeed.
   for (const uint64_t target : {budget, budget / 4 * 3, budget / 2, uint64_t{0}}) {
     Recomputation found = approach(graph, target, budget, costs);
     if (found.after < best.after) best = std::move(found);

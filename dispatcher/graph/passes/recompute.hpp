@@ -17,8 +17,8 @@ struct Recomputation {
 
 // Until `budget` bytes suffice, or nothing more is to be gained: the step at which most bytes live gives up values that
 // it does not read, those first that cost least to compute again for each byte. Every value keeps its bits, and the
-// marks of nodes that run again keep later passes from merging them. A graph whose sizes are no numbers stays as it is.
-// Near-linear in the nodes.
+// marks of nodes that run again keep later passes from merging them. A graph whose sizes are not numbers stays
+// unchanged. Near-linear in the nodes.
 Recomputation recompute(std::shared_ptr<const Graph> graph, uint64_t budget);
 inline Recomputation within_budget(std::shared_ptr<const Graph> graph, std::optional<uint64_t> budget) {
   return budget ? recompute(std::move(graph), *budget) : Recomputation{std::move(graph)};

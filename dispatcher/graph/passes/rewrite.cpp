@@ -132,7 +132,7 @@ class Rewriting {
     return true;
   }
 
-  // What stands in place of `now`: a value that is there, or a new node's; kNone: the rule does not apply here.
+  // The replacement of `now`: an existing value, or a new node's; kNone if the rule does not apply here.
   ValueId build(uint16_t pattern, NodeId before, ValueId made, ValueId now) {
     const PatternNode& p = kPatternNodes[pattern];
     if (p.kind == PatternNode::kName) {

@@ -9,8 +9,8 @@
 
 namespace backplane::core::graph {
 
-// Applies rules, front to back, until none applies. How many were applied. What the caller sees as a tensor of its own
-// stays one: it becomes neither an argument of his nor another result. In time that grows with the nodes alone.
+// Applies rules, front to back, until none applies. Returns how many were applied. A result that is a separate tensor
+// for the caller stays one: it does not become an argument or another result. In time that grows with the nodes alone.
 size_t rewrite(Graph& graph);
 
 // The table, for tests and reports.

@@ -21,7 +21,7 @@ bool may_move(const Node& node) {
   return is_product(node) && node.n_arguments == 2 && !(node.flags & Node::kRecomputed);
 }
 
-// The arguments of a scan: its body, what it carries, goes through and keeps, each a tensor of the graph.
+// The arguments of a scan: its body, carry, sequences and constants, each a tensor of the graph.
 struct ScanCall {
   uint32_t body = 0;
   Values groups[3];
@@ -46,7 +46,7 @@ struct ScanCall {
   }
 };
 
-// One scan. `outer` values are those of the graph around the body.
+// One scan. `outer` values belong to the graph around the body.
 class Moving {
  public:
   // `body_use`: how often nodes of the graph have each of its functions.
@@ -66,7 +66,7 @@ class Moving {
     size_t result;
     ValueId product;
   };
-  // What was carried along to add left.mT @ right in each step, and now is one such product of all rows.
+  // A carry that adds left.mT @ right in each step, and becomes one such product of all rows.
   struct Sum {
     size_t carried;
     ValueId left, right;
@@ -249,7 +249,7 @@ ValueId Moving::transposed(ValueId outer) {
   return insert(role_op(Role::kPermute), arguments, {type.dtype, type.device, dims});
 }
 
-// What is carried on, the results of before, and what is to be multiplied once all steps have run.
+// The carry, the earlier results, and the factors that are multiplied once all steps have run.
 void Moving::list_results() {
   const size_t n = call_.carried().size();
   for (size_t i = 0; i < n; ++i)

@@ -12,7 +12,7 @@
 
 namespace backplane::core::graph {
 
-// How many products it moved. A scan whose sizes are no numbers stays as it is, and so does a product whose rows of all
+// Returns how many products it moved. A scan whose sizes are not numbers stays, and so does a product whose rows of all
 // steps would take more than 64 MiB. Linear.
 size_t move_products_out_of_scans(Graph& graph);
 

@@ -57,7 +57,7 @@ const Axes* Transposes::axes_of(const Node& node) {
   return &orders_.try_emplace(std::move(axes)).first->first;
 }
 
-// The order in which all operands are turned, but for those of one element; nullptr: there is none.
+// The common axis order of all operands, except those of one element; nullptr without one.
 const Axes* Transposes::common_axes(const Node& node) const {
   const std::span<const Dim> dims = graph_.dims(node.first_result);
   const Axes* common = nullptr;

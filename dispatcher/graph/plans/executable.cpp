@@ -57,7 +57,7 @@ Executable::Executable(std::shared_ptr<const Graph> graph, ExecutableOptions opt
       updates_(*graph_),
       options_(std::move(options)),
       sized_by_inputs_(is_sized_by_inputs(*graph_)) {
-  // What is changed has its old value until the end.
+  // A changed tensor has its old value until the end.
   for (const Update& update : graph_->updates) {
     const Value& target = graph_->value(update.target);
     if (target.kind == Value::Kind::kInput && target.index < options_.donated.size())
@@ -139,8 +139,8 @@ std::shared_ptr<const Executable::Optimized> Executable::optimized() {
   return known;  // another thread's
 }
 
-// What lives between the steps of a plan is not quite what lives between nodes: regions keep what they read until they
-// run, and what they compute on the way nowhere. Where the budget is not kept so, less is aimed at.
+// Lifetimes between the steps of a plan differ from those between nodes: regions keep their operands until they
+// run, and do not store values inside them. If the budget is missed, a smaller one is the target.
 std::unique_ptr<PlanData> Executable::build_within_budget(const std::vector<int64_t>& symbols,
                                                           std::span<const Tensor> inputs) {
   const std::shared_ptr<const Optimized> whole_graph = optimized();

@@ -32,7 +32,7 @@ class Executable {
     return run(inputs, draws, false);
   }
 
-  // The same, with the graph's updates carried out: what is left are the results.
+  // The same, but carries out the graph's updates, and returns only the other results.
   std::vector<Tensor> run_and_update(std::span<const Tensor> inputs, std::span<const bp_generator_state> draws = {});
 
   const Graph& graph() const { return *graph_; }

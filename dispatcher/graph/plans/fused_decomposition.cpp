@@ -17,7 +17,7 @@
 namespace backplane::core::graph {
 namespace {
 
-// What is compiled is kept by the op, the device, the forms of its tensors and its other arguments. A call is compiled
+// Compiled code is kept by the op, the device, the forms of its tensors and its other arguments. A call is compiled
 // when it comes a second time, so that numbers that change at each call cost nothing. Where a plan of the registry has
 // changed since, and before a plugin is unloaded, nothing of before is used again.
 constexpr size_t kMostKept = 256;

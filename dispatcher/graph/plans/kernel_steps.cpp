@@ -15,7 +15,7 @@
 
 namespace backplane::core::graph {
 
-// Who runs a call, and what it is asked for.
+// The row that runs a call, and its request.
 struct KernelSteps::Row {
   const KernelRow* row = nullptr;
   Device* device = nullptr;
@@ -222,7 +222,7 @@ bool KernelSteps::kernel(const SlotCall& given, std::span<const ValueId> values,
   Row row;
   const NumbersOn device(plan_.graph->device_of(plan_.graph->node(given.node)));
   if (!choose(plain_call(given, empty), row)) return false;
-  // What was appended for operands goes again where one of them cannot be prepared.
+  // The steps for operands are removed again if an operand cannot be prepared.
   const size_t steps = plan_.steps.size(), arguments = plan_.arguments.size(), patches = plan_.patches.size();
   SlotCall call = given;
   std::vector<bp_dtype> dtypes;

@@ -1,4 +1,4 @@
-// Whether what was made on a device is still there: devices that can be reset, as they were.
+// Whether objects made on a device are still valid: the generations of devices that can be reset.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A graph as a picture: text for Graphviz, with who runs each node, or what it costs, as colours.
+// A graph as a picture: text for Graphviz, coloured by the backend or the cost of each node.
 #pragma once
 
 #include <string>

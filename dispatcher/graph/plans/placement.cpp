@@ -93,7 +93,7 @@ Placement place_blocks(std::span<const Lifetime> blocks, uint64_t alignment) {
   std::vector<uint32_t> starts(blocks.size()), ends(blocks.size());
   std::iota(starts.begin(), starts.end(), 0);
   ends = starts;
-  // Larger ones first among those that start together: small ones fill what they leave.
+  // Larger ones first among those that start together: small ones fill the gaps.
   std::stable_sort(starts.begin(), starts.end(), [&](uint32_t a, uint32_t b) {
     return blocks[a].first != blocks[b].first ? blocks[a].first < blocks[b].first : sizes[a] > sizes[b];
   });

@@ -102,7 +102,7 @@ void Run::make(const Made& made) {
   ws_.bind(plan_, slot.value, impl(value.get()));
 }
 
-// Does what is written leave a part of its storage as it was? At the start of a run an arena holds nothing.
+// Does the write leave a part of its storage unchanged? At the start of a run, an arena holds nothing.
 bool Run::reads_rest_of(const TensorImpl& out) {
   if (covers_storage(out)) return false;
   const auto has = [&](const std::vector<bp_storage*>& list) {
@@ -149,7 +149,7 @@ bp_status Run::kernel_on_stream(const Step& step) {
   return step.fn(&step.frame, values + step.args, step.n_args, values + step.outs, step.n_outs);
 }
 
-// What a kernel throws, or a region's, is its status, whatever it is.
+// Any exception of a kernel or a region becomes its status.
 [[gnu::always_inline]] inline bp_status Run::caught_kernel(const Step& step) {
   if (!step.device->synchronous()) [[unlikely]]
     return kernel_on_stream(step);
@@ -177,7 +177,7 @@ void Run::call(const Step& step) {
     if (made.dtype != expected.dtype || !same_shape(made, expected)) {
       const std::span<const int64_t> found(made.dl.shape, static_cast<size_t>(made.dl.ndim));
       detail::fail(BP_ERROR_SHAPE, node.op->record->name, ": gave a tensor of shape ", shape_text(found),
-                   ", and the graph says otherwise");
+                   ", but the graph states another one");
     }
     ws_.bind_any(plan_, value, impl(ws_.values[value].get()));
   }

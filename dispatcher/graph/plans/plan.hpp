@@ -3,7 +3,7 @@
 //
 // A tensor that steps read is a slot: a handle of fixed dtype, shape and strides. Where its bytes lie is known ahead
 // for what only kernels see, in an arena; inputs, outputs, and what calls through the dispatcher see are bound at run
-// time. A plan is immutable; each run has a workspace of its own, of which the plan keeps one for the next run. It
+// time. A plan is immutable; each run has its own workspace, and the plan keeps one for the next run. It
 // holds the graph, and leases on the plugins whose kernels it calls.
 #pragma once
 
@@ -48,7 +48,7 @@ struct Step {
   const KernelRow* row = nullptr;
   const Region* region = nullptr;
   NodeId node = kNone;  // that it runs, or for which it prepares an argument; of a region the last one
-  // Into Plan::made and Plan::dropped: what gets memory before the step, and what is used no more after it.
+  // Into Plan::made and Plan::dropped: values that get memory before the step, and values that are dead after it.
   uint32_t first_made = 0, n_made = 0;
   uint32_t first_dropped = 0, n_dropped = 0;
 };
@@ -132,7 +132,7 @@ struct PlanData {
 
   // A run that is being captured on an asynchronous device may go through the steps: all of them are capturable.
   bool capturable = true;
-  // Devices as they were when what lies on them was made: nothing of before a reset is used after it.
+  // The generations of devices at the time of the build: objects from before a reset are not used after it.
   struct MadeFor {
     Device* device;
     uint32_t generation;
@@ -154,7 +154,8 @@ class Plan {
   Plan(const Plan&) = delete;
 
   bool fits(std::span<const Tensor> inputs) const;  // their sizes, and devices as they are
-  // Can it run now, on the streams that this thread has chosen? Not where a capture would need what is not capturable.
+  // Can it run now, on the streams that this thread has chosen? Not if a capture would need a step that is not
+  // capturable.
   bool may_run() const;
   // Inputs as the graph types them. `updates`: the caller carries out the graph's updates next, so that a result may be
   // written over the tensor that it updates. Throws Error with the node; every input is then as it was.

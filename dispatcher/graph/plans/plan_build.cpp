@@ -12,7 +12,7 @@
 namespace backplane::core::graph {
 namespace {
 
-// What a node has become; of a view also that its tensor may still be asked for.
+// The kind of a node's step; kView: its tensor may still be needed.
 enum class Fate : uint8_t { kKernel, kRegion, kView, kCall };
 
 template <class T>

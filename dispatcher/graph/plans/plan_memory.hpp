@@ -6,7 +6,7 @@
 
 namespace backplane::core::graph {
 
-// `visible`, per value: the dispatcher or the caller sees its tensor. Fills in blocks, arenas, and what is made and
+// `visible`, per value: the dispatcher or the caller sees its tensor. Fills in blocks, arenas, and the values made and
 // dropped at each step.
 void lay_out_memory(PlanData& plan, const std::vector<bool>& visible, const std::vector<bool>& donated);
 

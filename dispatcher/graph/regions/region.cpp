@@ -230,7 +230,7 @@ void Partition::split_waiting() {
 }
 
 // Which units come first: those that begin something in the background, with all that they need. An ordered node begins
-// something if only ordered nodes read what it gives. Per unit its rank; the last rank: it needs not come early.
+// something if only ordered nodes read its results. Per unit its rank; the last rank: it need not come early.
 std::vector<uint32_t> Partition::ranks() const {
   const std::vector<NodeId> ordered = ordered_nodes(graph_);
   const size_t n = graph_.nodes().size();

@@ -1,4 +1,4 @@
-// Regions that wait: a region runs once all that it reads is there, and what is there first lives till then. A sum of
+// Regions that wait: a region runs once all its operands exist, and early operands live until then. A sum of
 // products, one from each step of a loop, would hold all of them. Such a region is split where its first part would
 // free clearly more memory than it hands on.
 #pragma once
@@ -12,7 +12,8 @@ namespace backplane::core::graph {
 
 class RegionSplit {
  public:
-  // `runs_at`, per node: the place in the order of nodes at which it runs, for a node of a region that of its last one.
+  // `runs_at`, per node: the place in the order of nodes at which it runs; for a node of a region, the place of its
+  // last node.
   RegionSplit(const Graph& graph, std::span<const int64_t> symbols, std::vector<NodeId> runs_at);
   // The parts of a region, each in the order of its nodes; one part alone: it stays whole.
   std::vector<std::vector<NodeId>> parts(std::span<const NodeId> region);

@@ -27,11 +27,11 @@ SymbolId ArgumentParser::symbol() {
   const Token token = lexer_.expect(Token::Kind::kName, "the name of a symbol");
   const std::span<const std::string> names = graph_.symbol_names();
   const auto at = std::find(names.begin(), names.end(), token.text);
-  if (at == names.end()) lexer_.fail(token, "there is no symbol \"", token.text, "\"");
+  if (at == names.end()) lexer_.fail(token, "found no symbol \"", token.text, "\"");
   return static_cast<SymbolId>(at - names.begin());
 }
 
-// "(SIZE//NUMBER)", rounded down. What is divided stands in parentheses of its own unless it is a name.
+// "(SIZE//NUMBER)", rounded down. The dividend has its own parentheses unless it is a name.
 Dim ArgumentParser::parenthesised(bool& is_quotient) {
   const Token open = lexer_.expect("(");
   if (++depth_ > kMaxNesting) lexer_.fail(open, "parentheses more than ", kMaxNesting, " deep");
@@ -39,7 +39,7 @@ Dim ArgumentParser::parenthesised(bool& is_quotient) {
   is_quotient = lexer_.accept("//");
   if (is_quotient) {
     const Token at = lexer_.peek();
-    const int64_t divisor = lexer_.expect_int("what the size is divided by");
+    const int64_t divisor = lexer_.expect_int("the divisor of the size");
     if (divisor <= 0) lexer_.fail(at, "a size is divided by a number from 1 up, found ", divisor);
     inner = graph_.quotient(inner, divisor);
   }
@@ -65,7 +65,7 @@ Dim ArgumentParser::term() {
     bool is_quotient = false;
     const Dim inner = parenthesised(is_quotient);
     if (!is_quotient && (degree > 1 || product != Dim(1) || !lexer_.at("//")))
-      lexer_.fail(at, "parentheses stand around a quotient, as (batch//2), and what is divided in it");
+      lexer_.fail(at, "parentheses belong around a quotient, as (batch//2), and around its dividend");
     product = graph_.sizes.multiply(product, inner);
   } while (lexer_.accept("*"));
   return product;
@@ -98,7 +98,7 @@ ParsedType ArgumentParser::type() {
   ParsedType type;
   const Token name = lexer_.expect(Token::Kind::kName, "a dtype");
   type.dtype = find_dtype(name.text);
-  if (type.dtype == BP_DTYPE_NONE) lexer_.fail(name, "there is no dtype ", name.text);
+  if (type.dtype == BP_DTYPE_NONE) lexer_.fail(name, "found the unknown dtype ", name.text);
   type.dims = dims();
   type.device = device();
   return type;
@@ -134,7 +134,7 @@ double ArgumentParser::real() {
   double number = 0;
   const char* end = token.text.data() + token.text.size();
   const auto read = std::from_chars(token.text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) lexer_.fail(token, token.text, " is no number");
+  if (read.ec != std::errc() || read.ptr != end) lexer_.fail(token, token.text, " is not a number");
   return sign * number;
 }
 
@@ -288,7 +288,7 @@ Argument ArgumentParser::named(const bp_arg_def& arg) {
   if (lexer_.accept("draw")) {
     lexer_.expect("(");
     const int64_t draw = lexer_.expect_int("the number of a draw");
-    if (draw < 0 || static_cast<size_t>(draw) >= graph_.draws.size()) lexer_.fail(token, "there is no draw ", draw);
+    if (draw < 0 || static_cast<size_t>(draw) >= graph_.draws.size()) lexer_.fail(token, "found no draw ", draw);
     lexer_.expect(",");
     const Dim offset = dim();
     lexer_.expect(")");
@@ -298,7 +298,7 @@ Argument ArgumentParser::named(const bp_arg_def& arg) {
     lexer_.expect("(");
     const int64_t inner = lexer_.expect_int("the number of a graph");
     if (inner < 0 || static_cast<size_t>(inner) >= graph_.graphs.size())
-      lexer_.fail(token, "there is no graph ", inner, " within this one");
+      lexer_.fail(token, "found no graph ", inner, " within this one");
     lexer_.expect(")");
     return Argument::of_graph(static_cast<uint32_t>(inner));
   }
@@ -335,7 +335,7 @@ Argument ArgumentParser::float_of_size() {
     const Token at = lexer_.peek();
     const int64_t dividend = lexer_.expect_int("a number");
     if (lexer_.accept("/")) {
-      if (dividend <= 0 || dividend >= kRootOfSize) lexer_.fail(at, "what is divided is a number of 31 bits above 0");
+      if (dividend <= 0 || dividend >= kRootOfSize) lexer_.fail(at, "the dividend must be a number of 31 bits above 0");
       const Argument quotient = root_or_size(static_cast<uint32_t>(dividend));
       lexer_.expect(")");
       return quotient;

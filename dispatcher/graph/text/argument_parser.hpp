@@ -8,7 +8,7 @@
 
 namespace backplane::core::graph {
 
-// What has been read of a type; `Type` borrows its dims.
+// The parsed parts of a type; `Type` borrows its dims.
 struct ParsedType {
   bp_dtype dtype = BP_DTYPE_NONE;
   bp_device device{};

@@ -86,7 +86,7 @@ void Parser::symbol() {
     lexer_.expect("axis");
     const Token at = lexer_.peek();
     axis = lexer_.expect_int("an axis");
-    if (axis < 0 || axis >= 64 || value >= kNone) lexer_.fail(at, "there is no such axis");
+    if (axis < 0 || axis >= 64 || value >= kNone) lexer_.fail(at, "the value does not have this axis");
   }
   lexer_.expect("example");
   const Token at = lexer_.peek();
@@ -111,7 +111,7 @@ void Parser::draw() {
     const Token from_at = lexer_.peek();
     const int64_t from = lexer_.expect_int("the number of a draw");
     if (from < 0 || static_cast<size_t>(from) >= graph_->draws.size())
-      lexer_.fail(from_at, "there is no draw ", from, " before this one");
+      lexer_.fail(from_at, "found no draw ", from, " before this one");
     draw.from = static_cast<uint32_t>(from);
     lexer_.expect(",");
     draw.offset = arguments_.dim();
@@ -123,7 +123,7 @@ void Parser::draw() {
   const Token at = lexer_.peek();
   const int64_t generator = lexer_.expect_int("the number of a generator");
   if (generator < 0 || static_cast<size_t>(generator) >= graph_->generators.size())
-    lexer_.fail(at, "there is no generator ", generator);
+    lexer_.fail(at, "found no generator ", generator);
   lexer_.expect(",");
   draw.generator = static_cast<uint32_t>(generator);
   draw.count = arguments_.dim();
@@ -161,7 +161,8 @@ Tensor Parser::inline_constant(const ParsedType& type) {
     const Token at = lexer_.peek();
     const std::string sign = lexer_.accept("-") ? "-" : "";
     const std::string text = sign + std::string(lexer_.take().text);
-    if (!append_element(bytes, type.dtype, text)) lexer_.fail(at, text, " is no element of ", dtype_name(type.dtype));
+    if (!append_element(bytes, type.dtype, text))
+      lexer_.fail(at, text, " is not an element of ", dtype_name(type.dtype));
   }
   if (bytes.size() != expected)
     lexer_.fail(open, "found elements of ", bytes.size(), " bytes, expected ", expected, " for the shape");
@@ -232,7 +233,7 @@ std::vector<Argument> Parser::call_arguments(const OpEntry& op, const Token& at)
       if (index >= record.args.size())
         lexer_.fail(name, record.name, ": takes ", record.args.size(), " arguments, found another one");
     }
-    if (given[index]) lexer_.fail(name, record.name, ": argument \"", record.args[index].name, "\" stands there twice");
+    if (given[index]) lexer_.fail(name, record.name, ": argument \"", record.args[index].name, "\" is given twice");
     arguments[index] = arguments_.argument(record.args[index]);
     given[index] = true;
     next = index + 1;
@@ -253,7 +254,7 @@ void Parser::node() {
   const uint16_t flags = lexer_.accept("recomputed") ? uint16_t{Node::kRecomputed} : uint16_t{0};
   const Token name = lexer_.expect(Token::Kind::kName, "the name of an op");
   const OpHandle handle = find_op(name.text);
-  if (handle == BP_NO_OP) lexer_.fail(name, "there is no op \"", name.text, "\". Fix: load the plugin that brings it");
+  if (handle == BP_NO_OP) lexer_.fail(name, "found no op \"", name.text, "\". Fix: load the plugin that brings it");
   const OpEntry& op = checked_entry(handle);
   const std::vector<Argument> arguments = call_arguments(op, name);
   std::vector<Type> results;
@@ -320,7 +321,7 @@ void Parser::check_symbols() const {
   for (const Symbol& s : graph_->symbols())
     if (s.value != kNone && (s.value >= graph_->values().size() || s.axis >= graph_->value(s.value).ndim))
       lexer_.fail(begin_, "a symbol of this graph is the size of %", s.value, " at axis ", s.axis,
-                  ", which there is not");
+                  ", which does not exist");
 }
 
 std::unique_ptr<Graph> Parser::whole() {

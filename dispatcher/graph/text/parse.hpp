@@ -17,8 +17,8 @@ namespace backplane::core::graph {
 
 constexpr uint64_t kAnyDigest = 0;  // of a text that does not know its constants' elements, as a file's
 
-// Gives the tensor of a constant whose elements are not in the text, by its name; an empty one: it knows none. The
-// digest of what it gives is compared.
+// Gives the tensor of a constant whose elements are not in the text, by its name; an empty one if it has none. The
+// digest of its tensor is compared.
 struct WantedConstant {
   std::string name;
   uint64_t digest;

@@ -98,7 +98,7 @@ std::string joined(const T* items, uint32_t count, Text text) {
   return all;
 }
 
-// What is neither a value nor a size.
+// An argument that is not a value or a size.
 std::string Printer::plain(const bp_value& v) const {
   switch (v.tag) {
     case BP_TAG_ABSENT:
@@ -182,7 +182,7 @@ std::vector<NamedText> Printer::arguments(const Node& n) const {
   return texts;
 }
 
-// Arguments that equal their defaults are left out; after one that was, and after `*`, they go by name.
+// Arguments that equal their defaults are left out; after such a gap, and after `*`, they are keyword arguments.
 std::string Printer::call(const Node& n) const {
   const OpRecord& record = *n.op->record;
   std::string text = (n.flags & Node::kRecomputed ? "recomputed " : "") + std::string(record.name) + "(";

@@ -176,7 +176,7 @@ TRANSFORMS = {
 }  # fmt: skip
 REVERSE = {name for name in TRANSFORMS if "vjp" in name or name == "backward"}
 # Documented refusals: sizes that depend on values in a trace, and derivatives of a graph that holds a function with rules.
-REFUSED = re.compile("shape of its result depends on values|a function with derivative rules of its own")
+REFUSED = re.compile("shape of its result depends on values|a function with its own derivative rules")
 SECOND = {str(parameter.values[0]) for parameter in cases("jvp_grad", has_gradient)}
 BATCHED = {str(parameter.values[0]) for parameter in cases("vmap_grad", has_gradient)}
 

@@ -128,5 +128,5 @@ def test_a_scan_with_dropout_trains_under_compile():
 
 
 def test_while_loop_refuses():
-    with pytest.raises(bp.MissingRuleError, match="while_loop: .*random numbers.*how often"):
+    with pytest.raises(bp.MissingRuleError, match="while_loop: .*random numbers.*the number of its runs is not known"):
         bp.while_loop(lambda c: c.sum() < 9, lambda c: c + bp.uniform(c.shape), bp.zeros((2,)))

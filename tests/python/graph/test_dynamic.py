@@ -172,7 +172,7 @@ def test_what_has_to_know_a_size_is_refused_with_its_line():
         return x + bp.ones((4, 3))
 
     for function in (loop, added, lambda x: (x, x.shape[0]), lambda x: x * bp.asarray(np.arange(x.shape[0])[:, None])):
-        with pytest.raises(ValueError, match='the size "batch" cannot be dynamic, the function has to know that it is 4') as caught:
+        with pytest.raises(ValueError, match='the size "batch" cannot be dynamic, because the function depends on its value 4') as caught:
             bp.make_graph(function, dynamic=BATCH)(tensor(4, 3))
         if function in (loop, added):
             assert __file__ in str(caught.value)

@@ -205,7 +205,7 @@ def test_a_function_with_rules_of_its_own_is_not_differentiated_without_them():
     clipped.defvjp(lambda x: (bp.sign(x), None), lambda residuals, g: (g,))
     x = tensor(3)
     same(bp.make_graph(bp.grad(lambda y: clipped(y).sum()))(x)(x), bp.ones_like(x))
-    with pytest.raises(bp.MissingRuleError, match="rules of its own"):
+    with pytest.raises(bp.MissingRuleError, match="its own derivative rules"):
         bp.grad(bp.make_graph(lambda y: clipped(y).sum())(x))(x)
 
 
