@@ -142,7 +142,7 @@ void Tile::chain(const Instruction& each, int64_t rows, int64_t columns) {
 namespace {
 
 // The last elements of rows go through the code on copies. `rows` is unchanged since before the whole vectors ran.
-void run_rests(const MachineCode& code, CodeRows rows, int n_stepping, int n_pointers, int n_repeated, size_t rest) {
+void run_tails(const MachineCode& code, CodeRows rows, int n_stepping, int n_pointers, int n_repeated, size_t rest) {
   alignas(kVectorBytes) char copies[kMostPointers][kVectorBytes] = {};
   const int64_t whole = rows.bytes;
   for (int64_t row = 0; row < rows.rows; ++row) {
@@ -198,7 +198,7 @@ void Tile::code(const Instruction& each, int64_t rows, int64_t columns) {
   const CodeRows as_given = call;
   if (call.bytes > 0) each.code->run(call);
   if (call.bytes < bytes)
-    run_rests(*each.code, as_given, n_stepping, n_stepping + each.n_results, n_repeated,
+    run_tails(*each.code, as_given, n_stepping, n_stepping + each.n_results, n_repeated,
               static_cast<size_t>(bytes - call.bytes));
   for (int k = 0; k < each.n_results; ++k) {
     const Place& to = place(each, k);

@@ -41,8 +41,8 @@ std::string written_down(const BackendRecord& backend, const bp_executable* exec
 
 }  // namespace
 
-bp_status kept_or_compiled(const Device& device, const bp_graph& region, bp_executable_info* info,
-                           bp_executable** executable) {
+bp_status find_or_compile(const Device& device, const bp_graph& region, bp_executable_info* info,
+                          bp_executable** executable) {
   const BackendRecord& backend = *device.backend;
   const bp_extension_compiler& compiler = *backend.extensions.compiler;
   const std::filesystem::path folder = can_be_kept(compiler) ? plugin::cache_folder(kFolder) : std::filesystem::path();

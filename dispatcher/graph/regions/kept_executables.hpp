@@ -9,7 +9,7 @@
 namespace backplane::core::graph {
 
 // Of a region: from a file, or compiled, and kept then. Gives what `compile` of the device's compiler gave.
-bp_status kept_or_compiled(const Device& device, const bp_graph& region, bp_executable_info* info,
-                           bp_executable** executable);
+bp_status find_or_compile(const Device& device, const bp_graph& region, bp_executable_info* info,
+                          bp_executable** executable);
 
 }  // namespace backplane::core::graph

@@ -75,7 +75,7 @@ Region::Region(const Graph& graph, std::span<const int64_t> symbols, std::vector
   bp_executable_info info{};
   info.header = BP_HEADER(bp_executable_info);
   bp_executable* executable = nullptr;
-  const bp_status status = kept_or_compiled(device, crossing.get(), &info, &executable);
+  const bp_status status = find_or_compile(device, crossing.get(), &info, &executable);
   if (status != BP_OK) throw Error(status, name_ + " on " + name_of(device) + ": " + take_cause());
   BP_CHECK(executable, INTERNAL, name_, ": the compiler of ", device.backend->name, " gave no executable");
   executable_ = std::make_shared<HeldExecutable>(device, executable);
