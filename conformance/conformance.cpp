@@ -94,7 +94,7 @@ std::string described(const Subject& subject) {
 }
 
 // Rows that nothing calls are in no table of outcomes.
-void warn_of_rows_for_nobody() {
+void warn_about_unused_rows() {
   for (const PluginInfo& plugin : plugins())
     for (const std::string& backend : plugin.waits_for)
       fmt::print(
@@ -171,7 +171,7 @@ int run(const Options& options) {
   report_crashes();
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(parse_device(options.device));
-  warn_of_rows_for_nobody();
+  warn_about_unused_rows();
   const std::string device = described(subject);
   Journal journal(options, device);
   std::vector<Entry> entries = entries_of(options);

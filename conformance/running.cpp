@@ -37,7 +37,7 @@ const char* name_of(int signal) {
   }
 }
 
-void say_what_ran(int signal) {
+void report_running_op(int signal) {
   const char* text = mine ? mine : latest.load();
   put("\nbackplane conformance: ended by ");
   put(name_of(signal));
@@ -57,7 +57,7 @@ void report_crashes() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction now {};
     if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
-    now.sa_handler = say_what_ran;
+    now.sa_handler = report_running_op;
     now.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(signal, &now, nullptr);
   }

@@ -24,10 +24,9 @@ void remember_view(const OpEntry& op, const bp_value* args, int32_t n_args, Tens
 // takes views of views in turn holds no more of them than differ. nullptr: none is found near by.
 ViewRecord* same_view(const TensorImpl& view, const TensorImpl& base) noexcept;
 
-// Takes views that are older than their base again, from the base down: `take_anew(view)` handles one view and its
-// base.
-template <class TakeAnew>
-void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
+// Takes views that are older than their base again, from the base down: `refresh_one` handles a view and its base.
+template <class RefreshOne>
+void refresh_chain(TensorImpl* view, RefreshOne refresh_one) {
   const uint64_t now = inplace_changes.load(std::memory_order_acquire);
   // Threads that only read a view come here at once.
   const auto fresh = [](TensorImpl* t) { return std::atomic_ref(t->view->fresh_at); };
@@ -36,7 +35,7 @@ void refresh_chain(TensorImpl* view, TakeAnew take_anew) {
   for (TensorImpl* t = view; t->view && fresh(t).load(std::memory_order_acquire) != now; t = t->view->base)
     chain.push_back(t);
   for (size_t i = chain.size(); i-- > 0;) {
-    take_anew(chain[i]);
+    refresh_one(chain[i]);
     fresh(chain[i]).store(now, std::memory_order_release);
   }
 }

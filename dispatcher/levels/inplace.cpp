@@ -215,7 +215,7 @@ class WithRecording {
   Captures* captures_;
 };
 
-void take_anew(TensorImpl* view, bool may_be_unknown) {
+void refresh_one(TensorImpl* view, bool may_be_unknown) {
   ViewRecord& record = *view->view;
   if (record.base_stamp == record.base->wrapper->version) return;
   BP_CHECK(
@@ -240,13 +240,13 @@ void take_anew(TensorImpl* view, bool may_be_unknown) {
 }  // namespace
 
 void refresh(TensorImpl* view) {
-  refresh_chain(view, [](TensorImpl* t) { take_anew(t, false); });
+  refresh_chain(view, [](TensorImpl* t) { refresh_one(t, false); });
 }
 
-void take_view_anew(TensorImpl* view) {
+void refresh_view(TensorImpl* view) {
   for (TensorImpl* t = view; t->view; t = t->view->base) t->view->base_stamp = ~uint64_t{0};
   inplace_changes.fetch_add(1, std::memory_order_release);
-  refresh_chain(view, [](TensorImpl* t) { take_anew(t, true); });
+  refresh_chain(view, [](TensorImpl* t) { refresh_one(t, true); });
 }
 
 namespace {

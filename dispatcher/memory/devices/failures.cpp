@@ -181,7 +181,7 @@ void depend_on(Work& work, const StorageUse& write) {
 void depend_on(Work& work, const bp_storage& read) { depend_on(work, read.uses.write()); }
 
 // Of a stream that no call has at the moment.
-static void collect_what_ended(Stream& stream) {
+static void collect_ended(Stream& stream) {
   const uint64_t completed = stream.completed;
   collect(stream);
   stream.collected = completed;
@@ -190,7 +190,7 @@ static void collect_what_ended(Stream& stream) {
 void settle(Device& device) {
   // All are asked first: where one of them was lost, the others have ended, and not all of their work ran.
   for (const auto& stream : device.streams)
-    if (!stream->unfinished.empty() && !stream->busy) collect_what_ended(*stream);
+    if (!stream->unfinished.empty() && !stream->busy) collect_ended(*stream);
   for (bool more = true; more;) {
     more = false;
     note_all_ended(device);
@@ -198,7 +198,7 @@ void settle(Device& device) {
       auto& open = stream->unfinished;
       if (open.empty() || open.front().ticket > stream->completed) continue;
       if (stream->busy) continue;
-      if (stream->collected < stream->completed) collect_what_ended(*stream);
+      if (stream->collected < stream->completed) collect_ended(*stream);
       while (!open.empty() && open.front().ticket <= stream->completed && finish(*stream, open.front())) {
         open.pop_front();
         more = true;

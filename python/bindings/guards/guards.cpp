@@ -140,7 +140,7 @@ std::string difference(const GuardItem& item, PyObject* found) {
 }
 
 // May each read give a new object?
-bool is_made_anew(Guard::Kind kind) {
+bool is_new_at_each_read(Guard::Kind kind) {
   return kind == Guard::kResult || kind == Guard::kGeneric || kind == Guard::kSubscripts;
 }
 
@@ -159,7 +159,7 @@ int fit_item(const Guard& guard, const GuardItem& item, std::string* why, std::v
     same = found.get() == item.value.get() ||
            (found && item.value &&
             (same_value(item.value.get(), found.get()) ||
-             (is_made_anew(guard.kind) && same_contents(item.value.get(), found.get()))));
+             (is_new_at_each_read(guard.kind) && same_contents(item.value.get(), found.get()))));
   if (!same && why) *why = place_of(guard, item.key.get()) + difference(item, found.get());
   return same;
 }

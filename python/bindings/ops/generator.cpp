@@ -158,7 +158,7 @@ PyRef GeneratorNotes::take(const bp_generator_state* state) noexcept {
 
 bool GeneratorNotes::is_noting() noexcept { return notes != nullptr; }
 
-bool GeneratorNotes::holds_alone(const bp_generator_state* state) noexcept {
+bool GeneratorNotes::is_sole_owner(const bp_generator_state* state) noexcept {
   if (!notes) return false;
   for (const PyRef& noted : notes->noted_)
     if (noted && &state_of(noted.get()) == state) return Py_REFCNT(noted.get()) == 1;

@@ -31,7 +31,7 @@ class GeneratorNotes {
   PyRef take(const bp_generator_state* state) noexcept;
   // Does any note on this thread? Does nobody else hold the Generator of this state?
   static bool is_noting() noexcept;
-  static bool holds_alone(const bp_generator_state* state) noexcept;
+  static bool is_sole_owner(const bp_generator_state* state) noexcept;
 
  private:
   friend bool reserve_positions(PyObject*, OpHandle, std::span<const bp_value>, bp_generator_state*) noexcept;

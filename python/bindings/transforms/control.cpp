@@ -45,7 +45,7 @@ std::vector<Tensor> call_control(const std::string& name, const std::string& op,
     functions.push_back({name.c_str(), function_of(callable), examples, rows.first, rows.second, may_draw, length});
   std::optional<GeneratorNotes> notes;  // a Generator that the function makes lives as long as it is asked for
   if (!GeneratorNotes::is_noting()) notes.emplace();
-  const Bodies bodies = make_bodies(functions, {}, user_line, GeneratorNotes::holds_alone);
+  const Bodies bodies = make_bodies(functions, {}, user_line, GeneratorNotes::is_sole_owner);
   std::vector<std::vector<Tensor>> lists;
   for (const py::object& group : groups)
     lists.push_back(py::isinstance<py::list>(group) ? group.cast<std::vector<Tensor>>()
