@@ -162,7 +162,7 @@ TEST_F(GraphText, FaultsAreNamedWithTheirPlace) {
       {"graph \"f\" { input %0 \"x\": float64[-2] \"null\" output }", "sizes are 0 or more"},
       {"graph \"f\" { constant %0 \"c\": float64[3] \"null\" = {1.0} output }", "expected 24"},
       {"graph \"f\" { constant %0 \"c\": float64[4611686018427387904, 4] \"null\" = {} output }", "64 bits"},
-      {"graph \"f\" { constant %0 \"c\": bool[1] \"null\" = {2} output }", "no element of bool"},
+      {"graph \"f\" { constant %0 \"c\": bool[1] \"null\" = {2} output }", "not an element of bool"},
       {"graph \"f\" { constant %0 \"c\": float64[] \"null\" = digest 0x12 output }", "not in the text"},
       {"graph \"f\" { %0: float64[] \"null\" = bp::no_such_op() output }", "found no op \"bp::no_such_op\""},
       {"graph \"f\" { %0: float64[] \"null\" = bp::add(1.0) output }", "lacks its argument \"y\""},

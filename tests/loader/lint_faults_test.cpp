@@ -107,7 +107,7 @@ const Fault kFaults[] = {
     {"relative_run_path", kError, "which is no full path", "", "", "", "-Wl,-rpath,libs"},
     {"fixed_run_path", kWarning, "the folder /opt/somewhere", "", "", "", "-Wl,-rpath,/opt/somewhere"},
     {"untrusted_run_path", kError, "the folder /tmp", "", "", "", "-Wl,-rpath,/tmp"},
-    {"threads", kWarning, "can start threads, and has no stop",
+    {"threads", kWarning, "can start threads, but it does not define stop",
      "#include <pthread.h>\nstatic void* run(void* x) { return x; }",
      "if (n_args > 9) { pthread_t t; pthread_create(&t, 0, run, 0); }"},
     {"row_for_nobody", kWarning, "are for \"nobodys\", which no plugin registers", "", "",

@@ -119,7 +119,7 @@ def test_a_compiled_function_is_one_per_default():
             with bp.default_dtype(dtype):
                 assert half(INTS).dtype is dtype
     graph = bp.make_graph(lambda n: n / 3)(INTS)
-    with bp.default_dtype(bp.float64), pytest.raises(ValueError, match="not one like that which was traced: default dtype: found float64, had float32"):
+    with bp.default_dtype(bp.float64), pytest.raises(ValueError, match="differs from the traced one: default dtype: found float64, had float32"):
         graph(INTS)
     assert graph(INTS).dtype is bp.float32
 

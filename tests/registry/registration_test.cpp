@@ -329,7 +329,7 @@ TEST(HostLists, AreNotRecorded) {
   bp_value arg = value(x), out{};
   EXPECT_EQ(call_packed(repeated.op, &arg, 1, &out, 1), BP_ERROR_NOT_IMPLEMENTED);
   EXPECT_MENTIONS(std::string(last_error()),
-                  "toy::repeat: the tape follows a list of tensors only through a decomposition");
+                  "toy::repeat: the tape differentiates a list of tensors only through a decomposition");
   EXPECT_EQ(out.tag, BP_TAG_ABSENT);
 }
 

@@ -28,7 +28,7 @@ MISTAKES = {
     "float32_reverse": ("grad", "gradient", "found .*, the finite difference is"),
     "float16_reverse": ("grad", "gradient", "found .*, the finite difference is"),
     "complex64_reverse": ("grad", "gradient", "found .*, the finite difference is"),
-    "computes": ("test", "moves", "which is no element of an argument, though the entry says `moves: true`"),
+    "computes": ("test", "moves", "which is not an element of an argument, but the entry says `moves: true`"),
     "same_memory": ("test", "values", "is a view of argument x"),
     "kept_float64": ("test", "leak", "4 calls left 4 tensors of the device alive"),
     "raced": ("test", "values", r"wrote byte \d+ of result 0 in pieces 0 and 1 of its parallel_for"),

@@ -68,7 +68,7 @@ ERRORS = {
     ),
     # vjp and its pullback
     "vjp int": (lambda: bp.vjp(total, X, INTS), TypeError, r"vjp: args\[1\]: found .*int64"),
-    "vjp keyword": (lambda: bp.vjp(total, X, y=X), TypeError, "vjp: found the keyword argument 'y', expected has_aux alone.*lambda"),
+    "vjp keyword": (lambda: bp.vjp(total, X, y=X), TypeError, "vjp: found the keyword argument 'y', expected only has_aux.*lambda"),
     "vjp result": (lambda: bp.vjp(lambda x: {"a": (x, "n")}, X), TypeError, r"vjp: the function's result\['a'\]\[1\]: found the str 'n'"),
     "vjp nothing": (lambda: bp.vjp(), TypeError, "vjp: argument fun"),
     "cotangents": (lambda: bp.vjp(total, X)[1](1.0, 2.0), TypeError, "vjp: the pullback was called with 2 arguments; expected one"),

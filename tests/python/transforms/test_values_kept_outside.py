@@ -41,7 +41,7 @@ def kept_in_a_list(wrap, use):
 
 @pytest.mark.parametrize("derive", DERIVATIVES)
 def test_a_tensor_that_a_checkpoint_keeps_outside_has_no_derivative(derive):
-    with pytest.raises(bp.ArgumentValueError, match="f: a tensor that was made while it ran is used outside of it.*return the tensor"):
+    with pytest.raises(bp.ArgumentValueError, match="f: a tensor made inside it is used outside of it.*return the tensor"):
         DERIVATIVES[derive](kept_in_a_list(bp.checkpoint, lambda kept: kept.sum()), X)
 
 
