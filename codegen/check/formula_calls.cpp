@@ -39,7 +39,7 @@ Value FormulaCompiler::unknown_call(const Expr& expr) {
   const size_t dot = expr.name.find('.');
   const std::string word = expr.name.substr(dot == std::string::npos ? 0 : dot + 1), owner = expr.name.substr(0, dot);
   if (dot != std::string::npos && std::find(names.begin(), names.end(), word) != names.end())
-    return fail(expr, "'" + expr.name + "' is no op, and values have no methods; write " + word +
+    return fail(expr, "'" + expr.name + "' is not an op, and values have no methods; write " + word +
                           (entry_.signature.find_arg(owner) >= 0 ? "(" + owner + ", ...)" : "(...)"));
   return fail(expr, "unknown op '" + expr.name + "'" + suggestion(expr.name, names) +
                         "; it must be an entry of this file, of namespace bp, or a builtin");

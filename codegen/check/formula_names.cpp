@@ -191,7 +191,7 @@ Value FormulaCompiler::member_of_results(const Expr& expr, uint16_t kind) {
   if (result < 0) {
     std::vector<std::string_view> names;
     for (const ResultSpec& r : entry_.signature.results) names.push_back(r.name);
-    return fail(expr, "'" + expr.name + "' is no result of '" + entry_.name() + "'" + suggestion(expr.name, names) +
+    return fail(expr, "'" + expr.name + "' is not a result of '" + entry_.name() + "'" + suggestion(expr.name, names) +
                           "; results are " + listed(names));
   }
   const ResultSpec& spec = entry_.signature.results[static_cast<size_t>(result)];
@@ -211,7 +211,7 @@ Value FormulaCompiler::member(const Expr& expr, const Value& given) {
       return {program_.add(BP_NODE_SELECT, result, {base.node}),
               Type::of(base.type.op->signature.results[static_cast<size_t>(result)].is_list ? Kind::kTensorList
                                                                                             : Kind::kTensor)};
-    return fail(expr, "'" + expr.name + "' is no result of '" + base.type.op->name() + "'; name one of its results");
+    return fail(expr, "'" + expr.name + "' is not a result of '" + base.type.op->name() + "'; name one of its results");
   }
   if (!base.type.is(Kind::kTensor))
     return fail(expr, describe(base.type) + " has no attribute '" + expr.name +

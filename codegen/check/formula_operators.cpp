@@ -199,7 +199,7 @@ Type FormulaCompiler::element_type(const Expr& at, const Value& list) {
       type.kind = Kind::kTensor;
       break;
     default:
-      error(at.offset, describe(list.type) + " is no list; " +
+      error(at.offset, describe(list.type) + " is not a list; " +
                            (list.type.is(Kind::kTensor) ? "write select(x, axis, index), slice or take of a Tensor"
                                                         : "write a list here"));
       return type;

@@ -167,7 +167,7 @@ class RewriteCompiler {
     const std::string& name = op.name();
     const std::vector<Arg>& args = op.signature.args;
     if (op.signature.results.size() != 1 || op.signature.results[0].is_list || op.random || op.is_higher_order())
-      error(expr, "'" + name + "' is no op of one result that follows from its arguments; rules are of such ops");
+      error(expr, "'" + name + "' is not an op of one result that follows from its arguments; rules are of such ops");
     made.op = op.full_name;
     made.inputs.assign(std::min(args.size(), kMostInputs), PatternNode::kDefault);
     const auto set = [&](size_t position, const Expr& value) {

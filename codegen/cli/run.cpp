@@ -153,7 +153,7 @@ int run(const Options& options, std::ostream& out, std::ostream& errors) {
   for (const std::string& path : options.ops)
     if (first_hidden(path) != std::string::npos || path.find_first_of("\n\r") != std::string::npos) {
       errors << "backplane-codegen: error: the path " << c_string(path)
-             << " is no text of one line, as which it would stand in the outputs; rename the file\n";
+             << " is not one line of text, which the outputs need; rename the file\n";
       return 2;
     }
   Diagnostics diagnostics;

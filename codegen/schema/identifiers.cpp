@@ -139,7 +139,7 @@ bool is_identifier(std::string_view word) {
 }
 
 std::string why_no_namespace(std::string_view word) {
-  if (!is_identifier(word)) return "is no C identifier";
+  if (!is_identifier(word)) return "is not a C identifier";
   if (one_of(word, kCppWords)) return "is a word of C++";
   if (one_of(word, kPythonWords)) return "is a word of Python";
   if (one_of(word, kCppOwnWords) || word == "std" || word == "posix" || word == "backplane")

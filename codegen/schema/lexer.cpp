@@ -114,15 +114,15 @@ void TokenStream::error(const Token& at, const std::string& message) {
 
 std::string_view foreign_operator(std::string_view symbol) {
   if (symbol == "^")
-    return "'^' is no operator; write x ** y for a power, logical_xor(x, y) or bitwise_xor(x, y) of Tensors";
+    return "'^' is not an operator; write x ** y for a power, logical_xor(x, y) or bitwise_xor(x, y) of Tensors";
   if (symbol == "&")
-    return "'&' is no operator; write 'and' between bools, logical_and(x, y) or bitwise_and(x, y) of Tensors";
+    return "'&' is not an operator; write 'and' between bools, logical_and(x, y) or bitwise_and(x, y) of Tensors";
   if (symbol == "|")
-    return "'|' is no operator; write 'or' between bools, logical_or(x, y) or bitwise_or(x, y) of Tensors";
+    return "'|' is not an operator; write 'or' between bools, logical_or(x, y) or bitwise_or(x, y) of Tensors";
   if (symbol == "~" || symbol == "!")
     return "'~' and '!' are no operators; write 'not' of a bool, logical_not(x) or bitwise_invert(x) of a Tensor";
-  if (symbol == "is") return "'is' is no operator; write present(x) for 'x is not none', or compare by ==";
-  if (symbol == "in") return "'in' is no operator; write a == 1 or a == 2";
+  if (symbol == "is") return "'is' is not an operator; write present(x) for 'x is not none', or compare by ==";
+  if (symbol == "in") return "'in' is not an operator; write a == 1 or a == 2";
   return {};
 }
 

@@ -102,7 +102,8 @@ class DtypeReader {
       if (arg < 0 || !takes_dtype(static_cast<size_t>(arg)))
         reader_.diagnostics().error(
             word.location(),
-            "'" + word.value + "' is no Tensor or Scalar argument; 'promote' lists those that share the compute dtype");
+            "'" + word.value +
+                "' is not a Tensor or Scalar argument; 'promote' lists those that share the compute dtype");
       else
         rule_.promote |= uint64_t{1} << arg;
     }

@@ -61,7 +61,7 @@ class FileReader {
     if (const size_t bad = first_hidden(document.source->text()); bad != std::string::npos)
       reader_.diagnostics().error(
           document.source->location(bad),
-          "here is a byte that is no UTF-8, or a character that does not show; save the file as "
+          "here is a byte that is not UTF-8, or a character that does not show; save the file as "
           "UTF-8 and remove it");
     else
       document.tree = parse_yaml(*document.source, reader_.diagnostics());
@@ -148,7 +148,7 @@ class FileReader {
     const std::string& word = item.text.value;
     if (!is_inner_path(word)) {
       reader_.error(item, "'" + word +
-                              "' is no path of an included file; write one below this file's folder, of letters, "
+                              "' is not a path of an included file; write one below this file's folder, of letters, "
                               "digits, _, -, . and /, that ends in .yaml");
       return;
     }

@@ -13,7 +13,7 @@ namespace {
 bool may_name(ValueReader& reader, const YamlNode& at, const char* what) {
   const std::string& name = at.text.value;
   if (!is_identifier(name)) {
-    reader.error(at, std::string(what) + " '" + name + "' is no name; use letters, digits and _");
+    reader.error(at, std::string(what) + " '" + name + "' is not a name; use letters, digits and _");
     return false;
   }
   // An argument may be called b, since the formulas of its entry know it; a name for all of them may not hide b.x.
@@ -91,7 +91,7 @@ void read_tables(ValueReader& reader, const YamlNode& node, SharedNames& shared)
       if (number && (number->kind == Expr::Kind::kInt || number->kind == Expr::Kind::kFloat))
         table.list->children.push_back(std::move(number));
       else
-        reader.error(*value, "table '" + name->text.value + "' holds something that is no number; write a literal");
+        reader.error(*value, "table '" + name->text.value + "' holds something that is not a number; write a literal");
     }
     const auto [known, inserted] = shared.tables.emplace(name->text.value, std::move(table));
     if (!inserted) {

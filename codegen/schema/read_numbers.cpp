@@ -40,7 +40,7 @@ class NumberReader {
     if (rank_ < 0) rank_ = static_cast<int>(depth);
     if (depth != static_cast<size_t>(rank_) || depth != tensor_.shape.size()) return fail(node, "a number");
     if (!node.is(Kind::kScalar) || !is_number(node.text.value)) {
-      reader_.error(node, "'" + node.text.value + "' is no number; write one, or true, false, inf, -inf or nan");
+      reader_.error(node, "'" + node.text.value + "' is not a number; write one, or true, false, inf, -inf or nan");
       return false;
     }
     texts += (texts.empty() ? "" : ", ") + node.text.value;

@@ -170,10 +170,11 @@ class RuleReader {
       if (arg < 0) {
         std::vector<std::string_view> names;
         for (const Arg& a : entry_.signature.args) names.push_back(a.name);
-        tokens.error(name, quoted(name) + " is no argument of '" + entry_.name() + "'" + suggestion(name.text, names) +
-                               "; arguments are " + listed(names));
+        tokens.error(name, quoted(name) + " is not an argument of '" + entry_.name() + "'" +
+                               suggestion(name.text, names) + "; arguments are " + listed(names));
       } else if (!entry_.signature.args[static_cast<size_t>(arg)].is_tensor()) {
-        tokens.error(name, "argument '" + std::string(name.text) + "' is no Tensor and has no derivative; remove it");
+        tokens.error(name,
+                     "argument '" + std::string(name.text) + "' is not a Tensor and has no derivative; remove it");
       } else {
         targets.push_back(static_cast<uint32_t>(arg));
       }

@@ -57,7 +57,7 @@ class SampleReader {
       else if (word == "expect")
         expected = value;
       else
-        reader_.error(*key, "'" + word + "' is no argument of '" + entry_.name() + "'" + suggestion(word, names) +
+        reader_.error(*key, "'" + word + "' is not an argument of '" + entry_.name() + "'" + suggestion(word, names) +
                                 "; a sample names arguments, 'error' and 'expect'");
     }
     for (size_t i = 0; i < entry_.signature.args.size(); ++i) {
@@ -261,7 +261,7 @@ class SampleReader {
       out.number = std::strtod(text.c_str(), &stop);
       out.kind = Literal::Kind::kFloat;
       if (stop != text.c_str() + text.size() || text.empty())
-        reader_.error(node, "'" + text + "' is no value; write a number, true, false, none, a list or a dtype");
+        reader_.error(node, "'" + text + "' is not a value; write a number, true, false, none, a list or a dtype");
     }
   }
 

@@ -139,10 +139,11 @@ class EntryReader {
     }
     const bool fits = entry_.signature.results.size() == 1 && !entry_.signature.results[0].is_list;
     if (symbols.empty() || !fits)
-      reader_.error(at, "'" + entry_.name() + "' is no operator; one takes one or two Tensors, has defaults for all " +
+      reader_.error(at, "'" + entry_.name() +
+                            "' is not an operator; one takes one or two Tensors, has defaults for all " +
                             "else, and gives a Tensor");
     else if (!one_of(entry_.operator_symbol.value, symbols))
-      reader_.error(at, "'" + entry_.operator_symbol.value + "' is no operator of " + std::to_string(operands) +
+      reader_.error(at, "'" + entry_.operator_symbol.value + "' is not an operator of " + std::to_string(operands) +
                             (operands == 1 ? " Tensor" : " Tensors") + "; operators are " + listed(symbols));
   }
 
@@ -165,7 +166,7 @@ class EntryReader {
       const bool has_default = arg.has(BP_ARG_HAS_DEFAULT) && arg.default_value.kind == Literal::Kind::kString;
       if (has_default && !arg.may_be(arg.default_value.text))
         reader_.error(*key,
-                      "the default of '" + arg.name + "', '" + arg.default_value.text + "', is none of its choices");
+                      "the default of '" + arg.name + "', '" + arg.default_value.text + "', is not among its choices");
     }
   }
 
@@ -178,7 +179,7 @@ class EntryReader {
     const int arg = entry_.signature.find_arg(name);
     if (arg < 0 || !entry_.signature.args[static_cast<size_t>(arg)].is_tensor()) {
       reader_.error(*alias, "'alias' names '" + std::string(name) +
-                                "', which is no Tensor argument; write the argument that is viewed");
+                                "', which is not a Tensor argument; write the argument that is viewed");
       return;
     }
     entry_.alias = static_cast<uint32_t>(arg);
@@ -265,7 +266,7 @@ class EntryReader {
       std::from_chars(word.value.data(), word.value.data() + word.value.size(), number);
       if (result < 0 && number < entry_.signature.results.size()) result = static_cast<int>(number);
       if (result < 0)
-        reader_.diagnostics().error(word.location(), "'" + word.value + "' is no result of '" + entry_.name() +
+        reader_.diagnostics().error(word.location(), "'" + word.value + "' is not a result of '" + entry_.name() +
                                                          "'; give a result's name or number");
       else
         entry_.signature.results[static_cast<size_t>(result)].nondiff = true;
@@ -276,12 +277,12 @@ class EntryReader {
     if (const YamlNode* tags = node_.find("tags")) entry_.tags = reader_.read_words(*tags, "tags");
     for (const Text& tag : entry_.tags)
       if (tag.value.find_first_of(", \n\t") != std::string::npos)
-        reader_.diagnostics().error(tag.location(), "tag '" + tag.value + "' is no word; tags stand between commas");
+        reader_.diagnostics().error(tag.location(), "tag '" + tag.value + "' is not a word; tags stand between commas");
     if (const YamlNode* aliases = node_.find("aliases")) entry_.aliases = reader_.read_words(*aliases, "aliases");
     for (const Text& alias : entry_.aliases)
       if (!is_identifier(alias.value))
         reader_.diagnostics().error(alias.location(),
-                                    "alias '" + alias.value + "' is no name; use letters, digits and _");
+                                    "alias '" + alias.value + "' is not a name; use letters, digits and _");
     if (const YamlNode* source = node_.find("source")) entry_.source = reader_.read_words(*source, "source");
     if (const YamlNode* errors = node_.find("errors")) entry_.errors = reader_.read_word_map(*errors, "errors");
     if (const YamlNode* except = node_.find("except")) entry_.except = reader_.read_word_map(*except, "except");

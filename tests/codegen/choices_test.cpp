@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"none", entry(std::string(kFormula) + "    choices: {mode: []}\n"),
                 "10:21: error: 'mode' has no choices"},
         Mistake{"default", entry(std::string(kFormula) + "    choices: {mode: [full]}\n"),
-                "10:15: error: the default of 'mode', 'same', is none of its choices"},
+                "10:15: error: the default of 'mode', 'same', is not among its choices"},
         Mistake{"sample",
                 entry(std::string(kChoices) + kFormula) +
                     "  - op: h(Tensor x, str mode) -> Tensor\n    doc: H.\n    dtypes: bool\n    shape: same(x)\n    "

@@ -137,7 +137,7 @@ const Mistake kMistakes[] = {
      "samples: [{x: [2]}]\n",
      "7:12", "makes a view of 'x'; write alias: x"},
     // ---- views, variants, randomness ----
-    {"alias", unary(kDerivatives + "    alias: q\n"), "11:12", "is no Tensor argument"},
+    {"alias", unary(kDerivatives + "    alias: q\n"), "11:12", "is not a Tensor argument"},
     {"put_missing",
      "  - op: f(Tensor x) -> Tensor\n    doc: F.\n    alias: x\n    dtypes: bool\n    shape: view.real(x)\n    "
      "samples: [{x: [2]}]\n",
@@ -204,7 +204,7 @@ const Mistake kMistakes[] = {
      "add(x, y)\n    samples: [{x: [2]}]\n",
      "7:23", "cannot be none, and this value may be"},
     {"tuple_member", unary(kDerivatives + "    decompose: add(topk(x, 1).value, a)\n"), "11:31",
-     "'value' is no result of 'topk'"},
+     "'value' is not a result of 'topk'"},
     {"cotangent_elsewhere", unary(kDerivatives + "    decompose: add(g, a)\n"), "11:20",
      "'g' has no meaning in 'decompose'"},
     {"cycle",
@@ -224,8 +224,9 @@ const Mistake kMistakes[] = {
      "has no jvp for 'x'; write jvp: linear, jvp: {x: FORMULA}, jvp: like vjp, jvp: decompose, zero, or {none: "
      "REASON}"},
     {"vjp_target", unary("    vjp: {z: g}\n    jvp: linear\n    decompose: add(x, a)\n"), "9:11",
-     "'z' is no argument of 'f'"},
-    {"vjp_of_scalar", unary("    vjp: {x: g, a: g}\n    jvp: linear\n"), "9:17", "is no Tensor and has no derivative"},
+     "'z' is not an argument of 'f'"},
+    {"vjp_of_scalar", unary("    vjp: {x: g, a: g}\n    jvp: linear\n"), "9:17",
+     "is not a Tensor and has no derivative"},
     {"vjp_constant", unary("    vjp: {x: x}\n    jvp: linear\n"), "9:14", "never uses the cotangent 'g'"},
     {"jvp_constant", unary("    vjp: {x: g}\n    jvp: {x: x}\n"), "10:14", "never uses the tangent 't'"},
     {"refusal_reason", unary("    vjp: {x: {none: }}\n    jvp: linear\n"), "9:14", "the refusal has no reason"},
@@ -253,7 +254,7 @@ const Mistake kMistakes[] = {
     {"sample_argument",
      unary(kDerivatives) + "  - op: h(Tensor x) -> Tensor\n    doc: H.\n    primitive: unary\n    dtypes: bool\n    "
                            "shape: same(x)\n    samples: [{x: [2], y: 1}]\n",
-     "16:24", "'y' is no argument of 'h'"},
+     "16:24", "'y' is not an argument of 'h'"},
     {"sample_missing",
      "  - op: h(Tensor x, Size n) -> Tensor\n    doc: H.\n    primitive: unary\n    dtypes: bool\n    shape: same(x)\n "
      "   samples: [{x: [2]}]\n",
@@ -299,7 +300,7 @@ TEST(Diagnostics, AnAliasIsANameOfItsOwn) {
   const std::string twice = unary(std::string(kDerivatives) + "    aliases: [g, g]\n");
   EXPECT_THAT(check_file(in_file(twice)).report(), testing::HasSubstr("alias 'g' of 'f' is a name of 'f' already"));
   const std::string wrong = unary(std::string(kDerivatives) + "    aliases: [a-b]\n");
-  EXPECT_THAT(check_file(in_file(wrong)).report(), testing::HasSubstr("alias 'a-b' is no name"));
+  EXPECT_THAT(check_file(in_file(wrong)).report(), testing::HasSubstr("alias 'a-b' is not a name"));
 }
 
 TEST(Diagnostics, MapsWithinMapsAreCounted) {

@@ -77,7 +77,7 @@ TEST_F(Include, AMissingFileIsReportedAtItsLine) {
   root("\n  - ops/gone.yaml");
   EXPECT_THAT(report(), StartsWith("root.yaml:3:5: error: cannot read 'ops/gone.yaml'"));
   root("[ops]");
-  EXPECT_THAT(report(), StartsWith("root.yaml:2:11: error: 'ops' is no path of an included file"));
+  EXPECT_THAT(report(), StartsWith("root.yaml:2:11: error: 'ops' is not a path of an included file"));
 }
 
 TEST_F(Include, WhatIsNoFileIsNotOpened) {
@@ -109,13 +109,13 @@ TEST_F(Include, APathStaysInItsFolder) {
   for (const std::string path :
        {"../outside.yaml", "ops/../../outside.yaml", "/etc/hosts.yaml", "~/a.yaml", "a b.yaml"}) {
     root("['" + path + "']");
-    EXPECT_THAT(report(), StartsWith("root.yaml:2:11: error: '" + path + "' is no path of an included file"));
+    EXPECT_THAT(report(), StartsWith("root.yaml:2:11: error: '" + path + "' is not a path of an included file"));
   }
   // Below the file that includes, not below the first one.
   root("[ops/a.yaml]");
   write("ops/a.yaml", "include: [../b.yaml]\n");
   write("b.yaml", "ops:\n" + entry("f"));
-  EXPECT_THAT(report(), StartsWith("ops/a.yaml:1:11: error: '../b.yaml' is no path"));
+  EXPECT_THAT(report(), StartsWith("ops/a.yaml:1:11: error: '../b.yaml' is not a path"));
 }
 
 TEST_F(Include, ALinkStaysInItsFolderToo) {

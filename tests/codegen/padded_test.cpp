@@ -55,7 +55,7 @@ TEST(StatedSamples, ListsOfOneDepthHaveOneLength) {
                                                   testing::HasSubstr("have one length at each depth")));
   EXPECT_THAT(of("[[1, 2], 3]"), testing::HasSubstr("have one length at each depth"));
   EXPECT_THAT(of("[1, [2, 3]]"), testing::HasSubstr("have one length at each depth"));
-  EXPECT_THAT(of("[1, two]"), testing::HasSubstr("'two' is no number"));
+  EXPECT_THAT(of("[1, two]"), testing::HasSubstr("'two' is not a number"));
   EXPECT_EQ("", of("[[1, 2.5e3], [-inf, nan]]"));
 }
 

@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"{from: add(x), to: x}", "argument 'y' of 'add' is missing"},
                     Mistake{"{from: 'add(x, y, z)', to: x}", "has no such argument"},
                     Mistake{"{from: not x, to: x}", "calls and operators of ops, names, numbers and dtypes alone"},
-                    Mistake{"{from: x & y, to: x}", "'&' is no operator"},
+                    Mistake{"{from: x & y, to: x}", "'&' is not an operator"},
                     Mistake{"{from: x + y, to: x * z}", "'z' does not stand in 'from'"},
                     Mistake{"{from: 'add(x, 0)', to: x, when: integral(x)}", "a condition is one of"},
                     Mistake{"{from: 'add(x, 0)', to: x, when: 'integer(x, x)'}", "takes 1 names"},

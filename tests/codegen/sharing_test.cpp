@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"let_dtype", summed("    decompose: x * y * a\n    let: {int32: x}\n"),
                 "11:11: error: 'int32' has a meaning of its own"},
         Mistake{"let_name", summed("    decompose: x * y * a\n    let: {s-t: x}\n"),
-                "11:11: error: let 's-t' is no name"},
+                "11:11: error: let 's-t' is not a name"},
         Mistake{"let_twice", summed("    decompose: s * y * a\n    let: [{s: x}, {s: y}]\n"),
                 "11:20: error: let 's' stands twice"},
         Mistake{"let_later", summed("    decompose: u * y * a\n    let: {u: s * x, s: y}\n"),
@@ -268,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"table_form", "tables: {c: 3}\n" + summed("    decompose: x * y * a\n"),
                 "1:13: error: table 'c' must be a list of numbers"},
         Mistake{"table_element", "tables: {c: [1, x]}\n" + summed("    decompose: x * y * polynomial(a, c)\n"),
-                "1:17: error: table 'c' holds something that is no number"},
+                "1:17: error: table 'c' holds something that is not a number"},
         Mistake{"table_unused", "tables: {c: [1]}\n" + summed("    decompose: x * y * a\n"),
                 "1:10: error: table 'c' is never used"},
         Mistake{"table_reserved", "tables: {out: [1]}\n" + summed("    decompose: x * y * a\n"),
@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"polynomial_arity", summed("    decompose: x * y * polynomial(a)\n"),
                 "10:37: error: 'polynomial' takes a value and a list of coefficients"},
         Mistake{"polynomial_list", summed("    decompose: x * y * polynomial(a, 3)\n"),
-                "10:38: error: an int is no list"}),
+                "10:38: error: an int is not a list"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
