@@ -140,7 +140,7 @@ def missed(figures):
 
 
 def page(figures):
-    """The page: what was measured, the calls, and every limit that is missed."""
+    """The page: the measurements, the calls, and every limit that is missed."""
     processor = max((name for name in figures if CALLS in figures[name]), key=lambda name: date(figures[name][CALLS]))
     calls = figures[processor][CALLS]
     parts = [HEAD.rstrip(), "## All measurements",

@@ -73,7 +73,7 @@ def _row(overload):
 
 
 def is_elementwise(overload):
-    """Is the row in one of the sections whose expressions do not read sizes?"""
+    """Is the row in a section whose expressions do not read sizes?"""
     name, _, which = overload.name().removeprefix("aten::").partition(".")
     key = f"{name}.{which or 'default'}"
     return (key if key in _rows else name) in _elementwise

@@ -1,4 +1,4 @@
-"""Backplane as a device of PyTorch: one device type, of which each device of Backplane is an ordinal."""
+"""Backplane as a device of PyTorch: one device type, with an ordinal for each device of Backplane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _tensors
 __all__ = ["device", "fallbacks", "forbid_fallbacks", "is_registered", "register", "reset_fallbacks"]
 
 _POLICIES = {"allow": 0, "warn": 1, "forbid": 2}
-# Errors after which PyTorch's CPU may compute the operator, or says what is wrong with its arguments.
+# Errors after which PyTorch's CPU may compute the operator, or reports an error in its arguments.
 _REFUSALS = (bp.DtypeError, bp.MissingRuleError, bp.ShapeError, bp.ArgumentTypeError, bp.ArgumentValueError, bp.OutOfRangeError, NotImplementedError)
 
 

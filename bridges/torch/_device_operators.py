@@ -87,7 +87,7 @@ def register():
 
 
 def _decompositions():
-    """PyTorch's rules for functional operators that have neither a row nor a kernel that serves every device."""
+    """PyTorch's rules for functional operators without a row, and without a kernel for every device."""
     for overload, rule in torch._decomp.core_aten_decompositions().items():
         if not isinstance(overload, torch._ops.OpOverload) or overload.namespace != "aten" or has_row(overload):
             continue

@@ -1,4 +1,4 @@
-"""`backplane bridge torch PLUGIN.so`: what a plugin provides to PyTorch, operators and devices, and what it does not, with the reasons."""
+"""`backplane bridge torch PLUGIN.so`: the operators and devices that a plugin provides to PyTorch, and the omitted ones with reasons."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _rules(name):
 
 
 def _refused_dtypes(op):
-    """The dtypes of which the op takes no tensor in its tensor arguments. Empty where a call cannot be made up."""
+    """The dtypes that the op refuses in its tensor arguments. Empty if no call can be constructed."""
     verdicts = {}
     for dtype in _dtypes():
         try:

@@ -62,7 +62,7 @@ dropped.takes_backplane = True
 
 
 def _draw_dropout(x, p, train):
-    """What PyTorch's CPU draws for a dropout: floats, of which the mask is made."""
+    """The draws of PyTorch's CPU for a dropout: floats, from which the mask is made."""
     return torch.empty(x.shape, dtype=x.dtype).bernoulli_(1 - p).bool()
 
 
@@ -73,7 +73,7 @@ def _drawn_from_shapes(node):
 
 
 class _Draw:
-    """Draws the value of one random node: its tensors are empty ones of the right shape, its sizes are computed from the inputs."""
+    """Draws the value of one random node. Its tensors are empty, with the right shape; its sizes are computed from the inputs."""
 
     def __init__(self, node, placeholders):
         self._node = node

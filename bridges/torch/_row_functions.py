@@ -51,7 +51,7 @@ def casting_operands(function):
 
 
 def numbers_beside(x, y):
-    """Two operands of which one may be a number: a tensor at least on one side."""
+    """Two operands, one of which may be a number: at least one is a tensor."""
     if not isinstance(x, bp.Tensor) and not isinstance(y, bp.Tensor):
         x = bp.asarray(x)
     return x, y
@@ -68,7 +68,7 @@ def reduced_dtype(x, dtype):
 
 
 def axes(x, dim):
-    """The axes of a reduction: those of a tensor without axes are all that it has."""
+    """The axes of a reduction; for a tensor without axes, all of them."""
     return None if x.ndim == 0 else dim
 
 
@@ -203,7 +203,7 @@ def _expanded_scalar(x):
 
 
 def _cut(x, index, dim):
-    """x without what lies beyond the index along the other axes, where PyTorch does not look."""
+    """x cut to the index along the other axes, because PyTorch does not read beyond it."""
     for axis in range(x.ndim):
         if axis != dim % x.ndim and x.shape[axis] != index.shape[axis]:
             x = op.slice(x, [axis], [0], [index.shape[axis]], [1])
@@ -219,7 +219,7 @@ def gathered(x, dim, index):
 
 
 def scattered(x, dim, index, source, reduce):
-    """x with the source at the positions along dim (reduce: combined with what is there)."""
+    """x with the source at the positions along dim (reduce: combined with the elements there)."""
     if x.ndim == 0:
         source = _expanded_scalar(source) if isinstance(source, bp.Tensor) else source
         return bp.reshape(scattered(_expanded_scalar(x), 0, _expanded_scalar(index), source, reduce), [])

@@ -57,7 +57,7 @@ def documented(declaration, doc=""):
 
 
 def declared(declaration, doc=""):
-    """(type or "" for the module, line) of a declaration, that of a constructor being Device(name: str)."""
+    """(type or "" for the module, line) of a declaration; a constructor is written Device(name: str)."""
     owner, name, rest = re.fullmatch(r"(?:(\w+)\.)?((?:class )?\w+)(.*)", declaration).groups("")
     if name.startswith("class ") or "->" in rest:
         return owner, documented(("" if name.startswith("class ") else "def ") + name + rest, doc)
@@ -92,7 +92,7 @@ def members(text, types):
 
 
 def operators(syntax):
-    """The methods of Tensor by which Python's operators call ops."""
+    """The methods of Tensor through which Python's operators call ops."""
     for name in (key for key in ast.literal_eval(syntax) if key.startswith("__")):
         if name in UNARY:
             yield f"def {name}(self) -> Tensor: ..."

@@ -134,7 +134,7 @@ class Spellings:
 
 
 def spelled(node, spellings):
-    """The function with what it takes beyond its entry: dim and keepdim for axis and keepdims, where they mean the same, and MORE."""
+    """The function with its arguments beyond its entry: dim and keepdim for axis and keepdims, where they mean the same, and MORE."""
     args = node.args
     positional = args.posonlyargs + args.args
     names = [arg.arg for arg in positional + args.kwonlyargs]

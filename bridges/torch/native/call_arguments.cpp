@@ -11,7 +11,7 @@ namespace {
 // Words of the key that begin an argument.
 enum Word : int64_t { kAbsent = -1000, kNumberWord, kTensorWord, kListWord, kTextWord, kIntWord, kBoolWord };
 
-// Rows branch on whether a number is 0, 1 and so on; any other one of its sign and type is as good.
+// Rows branch on whether a number is 0, 1 and so on; another number of its sign and type gives the same program.
 int64_t class_of(const c10::Scalar& number) {
   if (number.isBoolean()) return number.toBool();
   if (number.isComplex()) return 900;

@@ -5,7 +5,7 @@
 
 namespace backplane_torch {
 
-// The generator of PyTorch's CPU from which one of the device draws; an undefined one stays so.
+// The generator of PyTorch's CPU from which a generator of the device draws; undefined for an undefined one.
 std::optional<at::Generator> host_generator(const std::optional<at::Generator>& generator);
 void register_hooks();
 

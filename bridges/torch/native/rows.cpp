@@ -55,7 +55,7 @@ void check_castable(const std::string& name, const backplane::Tensor& from, cons
 
 constexpr size_t kMostPrograms = 256;  // of one row
 
-// What is known of the calls of one key. A program is made at the second call.
+// The state of the calls of one key. A program is made at the second call.
 struct Calls {
   int count = 0;
   std::atomic<const Program*> program{nullptr};  // owned; lives as long as the process

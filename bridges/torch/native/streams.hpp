@@ -1,4 +1,4 @@
-// The streams and events of PyTorch over Backplane's. A stream's number is that of its place in a table of the process.
+// The streams and events of PyTorch over Backplane's. A stream's number is its place in a table of the process.
 #pragma once
 
 #include <c10/core/Stream.h>

@@ -92,7 +92,7 @@ def quotient(x, y, rounding_mode):
 
 def clamp(x, low, high):
     if low is None and high is None:
-        raise _core.ArgumentValueError("clamp: found neither min nor max, expected at least one")
+        raise _core.ArgumentValueError("clamp: found no min and no max, expected at least one")
     return op.clip(x, low, high)
 
 
