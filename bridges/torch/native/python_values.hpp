@@ -45,7 +45,7 @@ class Interpreter {
 // `tools`: (tensor_handle, tensor_from_handle, dtypes by number, errors after which the host may compute an op).
 bool set_python_tools(PyObject* tools);
 
-// What an argument becomes. 't': the value; 'd': a dtype; 'n': None, because a row does not choose the place of a result.
+// What an argument becomes. 't': the value; 'd': a dtype; 'n': None, a row does not choose where results lie.
 Object python_value(const c10::IValue& value, char kind, bp_device device);
 // Tensors over the storage of an argument are copied, so that a result never shares memory with it.
 c10::IValue torch_value(PyObject* result, const c10::TypePtr& type, const torch::jit::Stack& stack, size_t first);
