@@ -243,7 +243,7 @@ void refresh(TensorImpl* view) {
   refresh_chain(view, [](TensorImpl* t) { refresh_one(t, false); });
 }
 
-void refresh_view(TensorImpl* view) {
+void force_refresh(TensorImpl* view) {
   for (TensorImpl* t = view; t->view; t = t->view->base) t->view->base_stamp = ~uint64_t{0};
   inplace_changes.fetch_add(1, std::memory_order_release);
   refresh_chain(view, [](TensorImpl* t) { refresh_one(t, true); });

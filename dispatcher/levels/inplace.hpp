@@ -10,7 +10,7 @@ namespace backplane::core {
 // A view whose base was changed takes its value anew from the base.
 void refresh(TensorImpl* view);
 // The same for a view that was written through as well: it is what its call gives of the base now.
-void refresh_view(TensorImpl* view);
+void force_refresh(TensorImpl* view);
 // While one lives, this thread changes no tensor of a level in place that is older. For the rules of a function: they
 // state the derivatives of its results, and a value that it writes elsewhere would lose its own.
 class KeepsOlderTensors {

@@ -191,7 +191,7 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
   const TensorImpl* whole = t;
   while (whole->view) whole = whole->view->base;
   // A view through which its base was changed has a value of its own: as a result it is a view of the base again.
-  if (t->view && wrapper_of(*this, whole) && whole->wrapper->version != 0) refresh_view(t);
+  if (t->view && wrapper_of(*this, whole) && whole->wrapper->version != 0) force_refresh(t);
   if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; }))
     return value_of(t);
   const ValueId value = value_of(t);
