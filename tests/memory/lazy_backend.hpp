@@ -47,7 +47,8 @@ struct LazyEvent {
 
 struct LazyDevice {
   int stream_waits = 0;
-  int events = 0;  // that are not released
+  int events = 0;                                                                     // that are not released
+  std::function<uint64_t(uint64_t)> stated = [](uint64_t ticket) { return ticket; };  // in errors
   std::set<void*> blocks;
 };
 inline LazyDevice lazy_device;
@@ -142,7 +143,7 @@ inline bp_status twice(const bp_frame* frame, const bp_value* args, int32_t, bp_
                              auto* y = reinterpret_cast<double*>(at(out.dl.data, out.dl.byte_offset));
                              for (uint64_t i = 0; i < in.nbytes / sizeof(double); ++i) {
                                if (x[i] == 13 || x[i] == 666) {
-                                 stream->error.ticket = ticket;
+                                 stream->error.ticket = lazy_device.stated(ticket);
                                  stream->error.code = x[i] == 13 ? BP_ERROR_DATA : BP_ERROR_DEVICE_LOST;
                                  std::strcpy(stream->error.message, "bp::negative: an unlucky element");
                                }

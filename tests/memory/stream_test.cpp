@@ -37,6 +37,20 @@ TEST(Stream, ADataErrorNamesItsOpAndLeavesTheDeviceUsable) {
   EXPECT_EQ(values(doubled(lazy({4}))), (std::vector<double>{8}));
 }
 
+TEST(Stream, AnErrorOfNoKnownTicketSpoilsAllWorkWhoseOutcomeIsNotKnown) {
+  for (const uint64_t stated : {uint64_t{0}, UINT64_MAX}) {
+    const Tensor good = doubled(lazy({1}));
+    EXPECT_EQ(values(good), (std::vector<double>{2}));
+    lazy_device.stated = [=](uint64_t) { return stated; };
+    const Tensor before = doubled(lazy({3})), bad = doubled(lazy({1, 13})), after = doubled(lazy({4})),
+                 from_bad = doubled(bad);
+    for (const Tensor& spoiled : {bad, bad, from_bad, before, after}) EXPECT_THROW(values(spoiled), Error);
+    lazy_device.stated = [](uint64_t ticket) { return ticket; };
+    EXPECT_EQ(values(good), (std::vector<double>{2}));
+    EXPECT_EQ(values(doubled(lazy({5}))), (std::vector<double>{10}));
+  }
+}
+
 TEST(Stream, AUseOnAnotherStreamWaitsOnce) {
   core::Device& d = core::device_at(lazy_backend());
   core::Stream& first = core::current_stream(d);

@@ -75,10 +75,12 @@ int collect(Stream& stream) {
     const std::shared_ptr<Failure> failure = new_failure(stream, error);
     if (error.code == BP_ERROR_DEVICE_LOST) mark_lost(device, failure->text);
     stream.unseen.push_back(failure);
-    // Where the backend cannot tell, it may be any of those that have ended.
-    for (const Work& work : stream.unfinished)
-      if (error.ticket == 0 ? work.ticket <= stream.completed : work.ticket == error.ticket)
-        mark(stream, work.ticket, failure);
+    if (error.ticket != 0 && error.ticket <= stream.issued) {
+      mark(stream, error.ticket, failure);
+      continue;
+    }
+    // The backend cannot tell: it may be any that has begun, and which these are nobody knows.
+    for (const Work& work : stream.unfinished) mark(stream, work.ticket, failure);
   }
   return i;
 }
