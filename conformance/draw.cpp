@@ -105,6 +105,9 @@ std::vector<double> draw_numbers(Random& random, Generator generator, size_t cou
   } else if (name == "values") {
     needs(1);
     for (size_t i = 0; i < count; ++i) drawn[i] = n[i % n.size()];
+  } else if (name == "last") {
+    needs(2);
+    for (size_t i = 0; i < count; ++i) drawn[i] = n[i + 1 == count ? 1 : 0];
   } else {
     detail::fail(BP_ERROR_VALUE, "conformance: a sample names the generator ", name, ", which the kit does not know");
   }

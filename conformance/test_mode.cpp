@@ -1,5 +1,7 @@
 // Mode test: every sample in every dtype and way against the reference in higher precision. See subject.hpp.
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "backplane/plugins.hpp"
 #include "running.hpp"
@@ -28,6 +30,7 @@ class EntryTest {
 
   void run() {
     size_t tried = 0, tried_large = 0;
+    bool is_sized = false;
     for (size_t sample = 0; sample < entry_.samples.size(); ++sample) {
       if (!entry_.samples[sample].error.empty()) {
         run_error(sample);
@@ -37,6 +40,7 @@ class EntryTest {
         if (!options_.brief || tried_large++ == 0) run_large(sample);
         continue;
       }
+      if (!std::exchange(is_sized, true)) run_sizes(sample);
       if (options_.brief && tried++) continue;
       std::vector<bp_dtype> dtypes = dtypes_of(entry_, entry_.samples[sample]);
       const std::vector<bp_dtype> first = representatives(dtypes);
@@ -104,6 +108,29 @@ class EntryTest {
     const bp_dtype dtype = states_dtype || first.empty() ? bp_dtype{BP_DTYPE_NONE} : first.front();
     const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
     run_variant(sample, dtype, {"large", inputs, {}, true}, reference_call(subject_, entry_, inputs, dtype));
+  }
+
+  // What depends on the number of elements, and what on the integers' width.
+  void run_sizes(size_t sample) {
+    const std::vector<bp_dtype> dtypes = dtypes_of(entry_, entry_.samples[sample]);
+    if (const std::vector<bp_dtype> first = representatives(dtypes); !first.empty())
+      if (const auto many = many_elements(entry_, inputs_of(subject_, entry_, sample, first.front())))
+        run_size(sample, first.front(), "large", *many);
+    for (const bp_dtype dtype : {BP_INT64, BP_UINT64})
+      if (std::count(dtypes.begin(), dtypes.end(), dtype) && entry_.is_repeatable() && !entry_.has("dynamic"))
+        if (const auto wide = beyond_32_bits(inputs_of(subject_, entry_, sample, dtype)))
+          run_size(sample, dtype, "64 bits", *wide);
+  }
+
+  // Arguments that the op refuses say nothing, and floating results of such integers are rounded.
+  void run_size(size_t sample, bp_dtype dtype, const char* check, const Inputs& inputs) {
+    const CallResult expected = reference_call(subject_, entry_, inputs, dtype);
+    const auto is_exact = [](const Array& array) { return !is_inexact(array.dtype); };
+    if (!expected.ok()) return;
+    if (std::string_view(check) == "64 bits" &&
+        !std::all_of(expected.results.begin(), expected.results.end(), is_exact))
+      return;
+    run_variant(sample, dtype, {check, inputs, {.as_sampled = false}, true}, expected);
   }
 
   // The result is written into each argument of its shape and dtype.

@@ -7,7 +7,8 @@
 namespace backplane::conformance {
 namespace {
 
-constexpr int64_t kRepeats = 67;  // odd: the last vector of a loop is never full
+constexpr int64_t kRepeats = 67;         // odd: the last vector of a loop is never full
+constexpr size_t kMany = (1 << 17) + 3;  // more than 2^16 groups of two, and than any group has items
 
 size_t rank_of(const Inputs& inputs) {
   size_t rank = 0;
@@ -51,13 +52,13 @@ void add_broadcasts(const Inputs& inputs, std::vector<Variant>& variants) {
   }
 }
 
-Inputs longer(const Inputs& inputs, size_t rank) {
+Inputs longer(const Inputs& inputs, size_t rank, int64_t repeats) {
   return changed(inputs, [&](Array& array) {
     if (array.shape.size() != rank) return;
     const std::vector<unsigned char> once = array.bytes;
-    array.shape.insert(array.shape.begin(), kRepeats);
+    array.shape.insert(array.shape.begin(), repeats);
     array.bytes.clear();
-    for (int64_t i = 0; i < kRepeats; ++i) array.bytes.insert(array.bytes.end(), once.begin(), once.end());
+    for (int64_t i = 0; i < repeats; ++i) array.bytes.insert(array.bytes.end(), once.begin(), once.end());
   });
 }
 
@@ -122,7 +123,7 @@ bool mix_dtypes(const Entry& entry, bp_dtype dtype, Inputs& inputs) {
 void add_elementwise(const Entry& entry, const Inputs& inputs, bp_dtype dtype, std::vector<Variant>& variants) {
   const size_t rank = rank_of(inputs);
   add_broadcasts(inputs, variants);
-  if (rank > 0) variants.push_back({"long", longer(inputs, rank), {.as_sampled = false, .checked = true}});
+  if (rank > 0) variants.push_back({"long", longer(inputs, rank, kRepeats), {.as_sampled = false, .checked = true}});
   if (rank > 0) variants.push_back({"empty", emptied(inputs, rank), {.as_sampled = false}});
   const bool plain =
       std::all_of(inputs.begin(), inputs.end(), [](const Input& i) { return i.is_tensors && !i.is_list; });
@@ -140,6 +141,32 @@ bool takes_outs(const Entry& entry) {
   const bool lists = std::count(entry.list_results.begin(), entry.list_results.end(), true) != 0;
   return !lists && !entry.has("view") && !entry.has("maybe_view") && !entry.has("dynamic") &&
          !entry.has("higher_order");
+}
+
+std::optional<Inputs> many_elements(const Entry& entry, const Inputs& inputs) {
+  const size_t rank = rank_of(inputs);
+  size_t count = 0;
+  for (const Input& input : inputs)
+    for (const auto& array : input.arrays)
+      if (array && array->shape.size() == rank) count = std::max(count, array->count());
+  if (!entry.has("elementwise") || rank == 0 || count == 0) return std::nullopt;
+  return longer(inputs, rank, static_cast<int64_t>((kMany + count - 1) / count));
+}
+
+std::optional<Inputs> beyond_32_bits(const Inputs& inputs) {
+  Inputs made = inputs;
+  bool changes = false;
+  int64_t number = 0;
+  for (Input& input : made)
+    for (auto& array : input.arrays) {
+      if (!array || !input.promotes || !(array->dtype == BP_INT64 || array->dtype == BP_UINT64)) continue;
+      for (size_t i = 0; i < array->count(); ++i, ++number) {
+        const int64_t wide = (int64_t{1} << (33 + number * 3 % 7)) + number;
+        array->set(i, {static_cast<long double>(array->dtype == BP_INT64 && number % 2 ? -wide : wide), 0});
+        changes = true;
+      }
+    }
+  return changes ? std::optional(std::move(made)) : std::nullopt;
 }
 
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype) {

@@ -2,6 +2,7 @@
 // op allows besides: broadcast, longer, without elements, of special values, of mixed dtypes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct Variant {
 
 // Can results be written into given tensors?
 bool takes_outs(const Entry& entry);
+
+// An elementwise sample with more than 2^17 elements. Nothing where the op is another one, or has no axes.
+std::optional<Inputs> many_elements(const Entry& entry, const Inputs& inputs);
+
+// With integers that 32 bits do not hold in the arguments that promote. Nothing where none is of 64 bits.
+std::optional<Inputs> beyond_32_bits(const Inputs& inputs);
 
 // The first is the sample as it is written.
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype);

@@ -124,8 +124,9 @@ const std::vector<std::string_view>& laws() {
 }
 
 const std::vector<std::string_view>& generators() {
-  static const std::vector<std::string_view> words = {"uniform", "normal", "distinct", "away_from",   "positive",
-                                                      "spd",     "index",  "bool",     "permutation", "values"};
+  static const std::vector<std::string_view> words = {"uniform",     "normal", "distinct", "away_from",
+                                                      "positive",    "spd",    "index",    "bool",
+                                                      "permutation", "values", "last"};
   return words;
 }
 

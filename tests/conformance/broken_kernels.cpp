@@ -132,6 +132,24 @@ bp_status past_end(const bp_frame* frame, const bp_value* args, int32_t n_args, 
   return flat_count(frame, args, n_args, outs, n_outs, 1);
 }
 
+// Elements behind the first 2^16 are left as they are.
+bp_status first_items(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  constexpr int64_t kItems = 1 << 16;
+  const bp_tensor& out = *outs[0].u.t;
+  const auto count = static_cast<int64_t>(out.nbytes / backplane::plugin::kItemSize[out.dtype]);
+  return count > kItems ? flat_count(frame, args, n_args, outs, n_outs, kItems - count)
+                        : right_kernel(frame, args, n_args, outs, n_outs);
+}
+
+// Integers of 64 bits are read and written as if they had 32.
+void xor_of_low_words(const Call& call) {
+  backplane::plugin::dispatch_dtype<BP_MASK_INTEGER>(call.compute(), [&]<class T>() {
+    call.record([loop = call.loop()] {
+      sim::map_two<T, T>(loop, [](T x, T y) { return static_cast<T>(static_cast<int32_t>(x ^ y)); });
+    });
+  });
+}
+
 void maximum_without_nan(const Call& call) {
   backplane::plugin::dispatch_dtype<BP_MASK_FLOATING>(call.compute(), [&]<class T>() {
     call.record([loop = call.loop()] { sim::map_two<T, T>(loop, [](T x, T y) { return x > y ? x : y; }); });
@@ -289,6 +307,9 @@ const std::map<std::string, KernelFault> kKernelFaults = {
     {"stride", {"bp::subtract", stride}},
     {"long_line", {"bp::sum", long_line}},
     {"tail", {"bp::multiply", tail}},
+    {"first_items", {"bp::tanh", first_items}},
+    {"low_words", {"bp::bitwise_xor", sim::kernel<xor_of_low_words>, BP_MASK_INTEGER}},
+    {"long_minimum", {"bp::min", long_line}},
     {"tail_of_batches", {"bp::floor", tail}},
     {"broadcast_of_tangents", {"bp::add", broadcast}},
     {"in_place",

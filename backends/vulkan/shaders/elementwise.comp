@@ -18,10 +18,9 @@ const uint kList = kOption & 7u, kRefused = kOption >> 3 & 3u;
 const bool kHasY = (kList & 1u) != 0u;
 
 #ifdef BACKPLANE_INTEGER
-void refuse(uint64_t a) {
-  const int64_t y = load_int64(a, kIn);
-  if (kRefused == kDivisorZero && y == 0l) report(kDivisorZero, 0l, 0u, 0u);
-  if (kRefused == kNegativeExponent && kIn < kUint8 && y < 0l) report(kNegativeExponent, y, 0u, 0u);
+void refuse(TYPE y) {
+  if (kRefused == kDivisorZero && y == TYPE(0)) report(kDivisorZero, 0l, 0u, 0u);
+  if (kRefused == kNegativeExponent && y < TYPE(0)) report(kNegativeExponent, int64_t(y), 0u, 0u);
 }
 #endif
 
@@ -63,7 +62,7 @@ void main() {
         y = x;
         if (kHasY) y = LOAD(element(at[2], offsets[2], kIn), kIn);
 #ifdef BACKPLANE_INTEGER
-        if (kRefused != 0u) refuse(element(at[2], offsets[2], kIn));
+        if (kRefused != 0u) refuse(y);
 #endif
       }
       if (kList == kUnarySame) {

@@ -47,6 +47,8 @@ def _draw(rng, generator, count, kind):
             return rng.integers(0, int(numbers[0]), count)
         case "permutation":
             return rng.permutation(count)
+        case "last":
+            return np.where(np.arange(count) == count - 1, numbers[1], numbers[0])
         case "bool":
             return rng.integers(0, 2, count)
         case "integers":
