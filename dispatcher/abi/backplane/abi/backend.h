@@ -63,7 +63,7 @@ typedef struct bp_memory_stats {
 typedef struct bp_deferred_error {
   bp_header header;
   uint64_t ticket; /* of the call that failed; 0 where the backend cannot tell */
-  bp_status code;  /* BP_ERROR_DATA or BP_ERROR_DEVICE_LOST */
+  bp_status code;  /* BP_ERROR_DATA, _MEMORY, _DEVICE or _DEVICE_LOST */
   int32_t reserved;
   char message[512];
 } bp_deferred_error;
