@@ -11,9 +11,11 @@ A list says how a library spells calls of Backplane's functions, one name a line
     same: pi inf nan                                      Backplane's values of these names
     ufunc(x1, x2): add subtract                           elementwise functions that are NumPy's ufuncs
     %float float64                                        the dtype of floats that name none, for all functions of the list
+    %python_floats                                        Python's float and complex as `dtype` are float64 and complex128
     %takes order None 'C' 'K'                             where an expression does not use this argument, it takes these values alone
     %synonym dim axis                                     optional arguments that the library takes by another name too
     %modules nn nn.functional                             modules of backplane that can be imported by these names too
+    host: numpy.testing                                   all names of this section are those of the library's own module
     [linalg]                                              what follows goes into a module of that name; _bp is then backplane.linalg
 
 An argument that defaults to None is handed on where the call gives it; one with another default always is, so that the library's default holds.
@@ -29,6 +31,7 @@ class List:
     """One file: its lines by section, its default dtype, and the arguments that take few values."""
 
     def __init__(self, path):
+        self.python_floats = False
         self.library, self.float, self.takes, self.modules, self.synonyms, self.sections = path.stem, None, {}, [], {}, {"": []}
         section = ""
         for number, line in joined(path.read_text(encoding="utf-8")):
@@ -37,6 +40,8 @@ class List:
                 self.sections.setdefault(section, [])
             elif line.startswith("%float "):
                 self.float = line.split()[1]
+            elif line == "%python_floats":
+                self.python_floats = True
             elif line.startswith("%synonym "):
                 _, argument, self.synonyms[argument] = line.split()
             elif line.startswith("%modules "):
@@ -125,6 +130,7 @@ def body(listed, name, signature, meaning):
     needed = used(meaning) if meaning else set()
     fixed = [arg for arg in every if arg in listed.takes and arg not in needed]
     lines = [f"_calls.require_one_of({name!r}, {arg!r}, {arg}, ({', '.join(listed.takes[arg])},))" for arg in fixed]
+    lines += ["dtype = _calls.library_dtype(dtype)"] if listed.python_floats and "dtype" in every else []
     call = meaning
     if not meaning:
         words, given, rest = handed_on(arguments)
@@ -146,6 +152,8 @@ def function(listed, name, signature, meaning):
 
 def source(listed, section):
     """The text of a module."""
+    if len(listed.sections[section]) == 1 and listed.sections[section][0][1].startswith("host: "):
+        return hosted(listed.sections[section][0][1].removeprefix("host: "))
     values, functions, names = [], [], []
     for where, line in listed.sections[section]:
         kind, colon, listed_names = line.partition(": ")
@@ -155,7 +163,7 @@ def source(listed, section):
         elif colon and kind.startswith("ufunc("):
             count = kind.count(",") + 1
             names += listed_names.split()
-            values += [f"{name} = _calls.Elementwise{count}(_bp.{name}, {name!r})" for name in listed_names.split()]
+            values += [f"{name} = _own.Elementwise{count}(_bp.{name}, {name!r})" for name in listed_names.split()]
         else:
             found, signature, meaning = parts(where, line)
             names += found
@@ -170,13 +178,21 @@ def source(listed, section):
     return header(listed, section) + "\n".join(values) + "\n" + "".join(functions) + footer(listed, section, names)
 
 
+def hosted(module):
+    """The text of a module with all names of a module of the library, which is imported at the first use."""
+    text = f'"""The names of {module}, which are that module\'s own: they take tensors and give its own objects."""\n\nimport importlib as _importlib\n'
+    text += "\n\ndef __getattr__(name):\n    if name.startswith('__'):\n        raise AttributeError(name)\n"
+    text += f"    return getattr(_importlib.import_module({module!r}), name)\n"
+    return text + f"\n\ndef __dir__():\n    return dir(_importlib.import_module({module!r}))\n"
+
+
 def header(listed, section):
     module = f"backplane.compat.{listed.library}" + (f".{section}" if section else "")
     title = f"{listed.library}.{section}" if section else listed.library
     text = f'"""Functions under the names of {title}, with its signatures and defaults. Generated from python/spellings/{listed.library}.txt."""\n\n'
     text += "from typing import Any as _Any\n\nimport backplane as _backplane\n"
     text += f"from backplane.compat import _calls, _{listed.library}_forms as _own\n"
-    text += f"\n_bp = getattr(_backplane, {section!r}, _backplane)\n" if section else "\n_bp = _backplane\n"
+    text += f"\n_bp = getattr(_backplane, {section!r}, _backplane)\n" if section else "\n_bp = _backplane\n__version__ = _bp.__version__\n"
     return text + f"_module = {module!r}\n\n"
 
 

@@ -37,7 +37,7 @@ from ._registry import TensorMethods
 Function = TypeVar("Function", bound=Callable[..., Any])
 Number = builtins.bool | int | float | complex
 Operand = Tensor | Number
-DynamicSizes = Mapping[str, Mapping[int, str]] | Sequence[Mapping[int, str] | None] | bool
+DynamicSizes = Mapping[str, Mapping[int, str]] | Sequence[Mapping[int, str] | None] | builtins.bool
 
 # What the package's own modules call.
 def __getattr__(name: str) -> Any: ...

@@ -59,7 +59,6 @@ MADE = {
     "softmax of ints": lambda: bp.softmax(INTS),
     "average of ints": lambda: bp.average(INTS, axis=1, weights=bp.asarray([1, 2, 1])),
     "list beside ints": lambda: bp.add(bp.asarray([1, 2]), [0.1, 0.2]),
-    "cast to Python's type": lambda: INTS.astype(float),
 }  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def test_arrays_that_do_not_promote_are_refused():
 
 def test_astype_of_a_name_is_astype_of_the_dtype():
     z = bp.asarray([1 + 2j, 3.0])
-    for dtype in (float, "float32", np.float32, bp.float32):
+    for dtype in ("float32", np.float32, bp.float32):
         for found in (z.astype(dtype), bp.astype(z, dtype), z.to(dtype)):
             assert found.dtype is bp.float32 and found.tolist() == [1.0, 3.0]
     assert z.astype("complex64", copy=False) is z and z.astype("complex64") is not z

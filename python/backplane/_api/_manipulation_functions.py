@@ -177,12 +177,14 @@ def _kept(x, sizes):
 
 
 @takes_tensor
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow."""
-    if isinstance(start_dim, str):
-        raise _core.ArgumentTypeError(
-            f"flatten: argument start_dim: found {start_dim!r}, expected an axis; NumPy's order is x.reshape(-1, order={start_dim!r})"
-        )
+def flatten(x: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: str | None = None) -> Tensor:
+    """x with its axes from start_dim to end_dim as one, in row-major order; a view where strides allow.
+
+    order: NumPy's 'C' or 'F' (also by position), of a copy as a vector; 'F' has the first axis fastest.
+    """
+    order = start_dim if isinstance(start_dim, str) else order
+    if order is not None:
+        return op.copy(ravel(x, "C" if order in ("A", "K") else order))
     x = x if x.ndim else ravel(x)
     first = normalized_axis("flatten", start_dim, x.ndim, "start_dim")
     last = normalized_axis("flatten", end_dim, x.ndim, "end_dim")

@@ -11,7 +11,7 @@ from .._api._data_type_functions import result_type
 from .._api._manipulation_functions import broadcast_shapes, normalized_axis, reshape_by_columns
 from .._api._matrix_products import whole_power
 from ._ops import NAMESPACE, ops
-from ._reduction_forms import masked_deviation, masked_mean, masked_variance, of_tensor, reduction_forms
+from ._reduction_forms import KEEPDIM_SECOND, masked_deviation, masked_mean, masked_variance, of_tensor, reduction_forms, with_keepdim
 from .._api._searching_functions import nonzero
 from .._api._segments import counted
 from ._tensor_argument import name_function, require_real
@@ -290,6 +290,7 @@ def _add_forms():
         **{name: _cumulative(name) for name in ("cumulative_prod", "cumulative_sum")},
         **{name: _ordered(name) for name in ("argsort", "sort")},
         **reductions,
+        **{name: lambda *args, **more: NotImplemented for name in ("argmax", "argmin")},
         **arithmetic_forms(),
         "angle": _angle,
         "bernoulli": _bernoulli,
@@ -316,7 +317,7 @@ def _add_forms():
     for name, form in forms.items():
         form.__name__ = form.__qualname__ = name
         for word in (name, *_ALIASES.get(name, ())):
-            FORMS[f"{NAMESPACE}::{name}", word] = _as_refused(name, form)
+            FORMS[f"{NAMESPACE}::{name}", word] = _as_refused(name, with_keepdim(word, form) if word in KEEPDIM_SECOND else form)
     for name, word, form in in_place_forms():
         FORMS[f"{NAMESPACE}::{name}", word] = _as_refused(name, form)
     for (full_name, word), form in FORMS.items():

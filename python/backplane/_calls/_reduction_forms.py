@@ -150,6 +150,29 @@ def _signed_logsumexp(x, b, axis, keepdims):
     return log, op.reshape(sign, log.shape)
 
 
+# Reductions whose second argument by position is PyTorch's keepdim: NumPy has a dtype there, and `out`.
+KEEPDIM_SECOND = ("all", "amax", "amin", "any", "argmax", "argmin", "logsumexp", "max", "mean", "min", "nanmean", "nansum", "prod", "std", "sum", "var")
+
+
+def with_keepdim(word, form):
+    """The form of a reduction of this name; x.sum(1, True) and x.max(1, True) are PyTorch's, as is x.std(1, False) without correction."""
+
+    def answered(*args, **more):
+        given = args[1:]
+        if len(given) == 1 and isinstance(given[0], tuple):
+            given = given[0]
+        if len(given) != 2 or type(given[1]) is not bool or more:
+            return form(*args, **more)
+        x, (dim, flag) = args[0], given
+        if word in ("std", "var"):
+            return getattr(op, word)(x, dim, correction=int(flag))
+        if word in ("max", "min"):
+            return getattr(op, word)(x, dim=dim, keepdim=flag)
+        return getattr(op, {"amax": "max", "amin": "min"}.get(word, word))(x, dim, keepdims=flag)
+
+    return answered
+
+
 def reduction_forms():
     """By the op's name."""
     return {**{name: of_tensor(_reduction(name)) for name in _JOINS}, **{name: of_tensor(_nan_reduction(name)) for name in _BESIDE_NAN},

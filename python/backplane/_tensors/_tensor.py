@@ -84,7 +84,12 @@ def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleT
 
 
 def _astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | None = None) -> Tensor:
-    """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False."""
+    """The tensor in another dtype, and on another device where one is named; itself where nothing changes and copy is False.
+
+    Python's float is float64 and its complex complex128, as in NumPy and PyTorch.
+    """
+    if dtype is float or dtype is complex:
+        dtype = _core.float64 if dtype is float else _core.complex128
     if dtype is None or x.dtype == dtype:
         return _core.asarray(x, device=device, copy=True if copy else None)
     made = cast(x, dtype)

@@ -1,6 +1,6 @@
 """Methods of Tensor under NumPy's and PyTorch's names that neither an op nor a function of the package has: casts, fillings.
 
-Calls whose meaning differs between the two are refused with both spellings: repeat, split without dim=, x.transpose(0, 1) of a matrix.
+Calls whose meaning differs between the two are refused with both spellings: x.repeat(2) of a vector, x.sort(), x.transpose(0, 1) of a matrix.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .. import _core
 from .._api._elementwise_functions import round
 from .._transforms._grad import no_grad
 from .._api._joining_functions import split
-from .._api._manipulation_functions import normalized_axis, reshape, swapaxes
+from .._api._manipulation_functions import normalized_axis, repeat, reshape, swapaxes
 from ._members import extend
 from .._calls._ops import NAMESPACE, ops
 from .._calls._tensor_argument import name_function, require_real, require_tensor
@@ -17,7 +17,7 @@ from .._calls._tensor_argument import name_function, require_real, require_tenso
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
     from .._core import Device, DType, Generator, Operand, Tensor
 
@@ -154,32 +154,47 @@ def _copied(x: Tensor, src: Tensor) -> Tensor:
     return _write("copy_", x, src if src.dtype is x.dtype else op.cast(src, x.dtype))
 
 
-def _refused(name: str, numpys: str, pytorchs: str) -> Callable[..., NoReturn]:
-    def method(x, *args, **more):
-        raise _core.ArgumentTypeError(f"{name}: it means different things in NumPy and PyTorch. Fix: use {numpys} for NumPy's, {pytorchs} for PyTorch's")
+def _repeat(x: Tensor, /, *counts: int | Sequence[int], axis: int | None = None, repeats: int | Sequence[int] | None = None) -> Tensor:
+    """NumPy's x.repeat(n, axis), which repeats elements, or PyTorch's x.repeat(n, m), which repeats the whole tensor along each axis.
 
-    method.__doc__ = f"Refused: {numpys} is NumPy's, {pytorchs} PyTorch's."
-    return method
+    A call that means something in both libraries is refused: x.repeat(2) of a vector, and x.repeat(2, 1) of a matrix. axis= selects NumPy's meaning.
+    """
+    numbers = counts[0] if len(counts) == 1 and isinstance(counts[0], (tuple, list)) else counts
+    in_numpy, in_torch = False, axis is None and repeats is None and len(numbers) >= x.ndim
+    if axis is not None or repeats is not None or (len(counts) == 1 and isinstance(counts[0], _core.Tensor)):
+        in_numpy, in_torch = True, False
+    elif numbers is not counts:
+        in_numpy = len(numbers) in (1, x.size)
+    else:
+        in_numpy = len(counts) == 1 or (len(counts) == 2 and -x.ndim <= counts[1] < x.ndim)
+        in_torch = in_torch and not (len(counts) == 2 and in_numpy and counts[1] <= 0)
+    if in_numpy and in_torch and not (len(numbers) == 1 and (x.size == 1 or numbers[0] == 1)):
+        raise _core.ArgumentTypeError("repeat: it means different things in NumPy and PyTorch. Fix: use backplane.repeat(x, n) for NumPy's, x.tile(n, m) for PyTorch's")
+    if in_torch:
+        return op.tile(x, list(numbers))
+    given = [*counts, *([] if repeats is None else [repeats])]
+    if axis is not None:
+        given.append(axis)
+    if not in_numpy or len(given) > 2:
+        raise _core.ArgumentTypeError(f"repeat: found {len(given)} counts for a tensor of {x.ndim} dimensions, expected x.repeat(n, axis) or a count for each axis")
+    return repeat(x, given[0], given[1] if len(given) == 2 else None)
 
 
 def _sort(x: Tensor, /, *args: object, **more: object) -> Any:
-    """PyTorch's pair of values and indices, x.sort(dim=-1). Without dim= refused: NumPy's sorts in place, JAX's gives a copy."""
-    if "dim" not in more:
+    """PyTorch's pair of values and indices, x.sort(dim=-1) or x.sort(descending=True). Without such a word refused: NumPy's sorts in place."""
+    if "dim" not in more and "descending" not in more:
         raise _core.ArgumentTypeError(
             "sort: it means different things in NumPy and PyTorch. Fix: use backplane.sort(x) for a sorted copy, x[...] = backplane.sort(x) "
             "for NumPy's, which sorts x itself, x.sort(dim=-1) for PyTorch's pair of values and indices"
         )
+    if "dim" not in more:
+        args, more["dim"] = args[1:], args[0] if args else -1
     return op.sort(x, *args, **more)
 
 
-def _split(x: Tensor, /, *sizes: int | Sequence[int], dim: int | None = None, split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
-    """PyTorch's pieces along dim: of so many elements, the last of what is left, or of the sizes that are listed; views. Without dim= refused."""
-    given = [*sizes, *([] if split_size is None else [split_size])]
-    if dim is None or len(given) != 1:
-        raise _core.ArgumentTypeError(
-            "split: it means different things in NumPy and PyTorch. Fix: use backplane.split(x, sections) for NumPy's, x.split(size, dim=0) for PyTorch's"
-        )
-    return tuple(split(x, given[0], dim=dim))
+def _split(x: Tensor, /, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """PyTorch's pieces along dim: of so many elements, the last of what is left, or of the sizes that are listed; views. NumPy has no such method."""
+    return tuple(split(x, split_size, dim=dim))
 
 
 def _new(x, shape, value, dtype, device, requires_grad=False):
@@ -283,15 +298,10 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
 
 # Names of NumPy and PyTorch that _object_hints.py answers.
 _ABSENT = {
-    "Tensor": "abs_ addmm_ addmv_ addr adjoint allclose apply_ as_strided at baddbmm_ base bernoulli bernoulli_ block_until_ready byteswap cdouble cfloat "
-    "char cholesky_solve choose clamp_max clamp_min coalesce compress conj_physical cross ctypes cuda cumprod_ cumsum_ data_ptr detach_ "
-    "diag_embed diagonal_scatter dist dsplit dump dumps exponential_ fill_diagonal_ flags flat frexp ger get_device getfield grad_fn histc "
-    "hsplit indices is_conj is_cpu is_cuda is_inference is_meta is_mps is_neg is_nested is_nonzero is_quantized is_same_size is_shared "
-    "is_signed is_sparse is_vulkan is_xpu itemset kron layout log_normal_ logdet lstsq map_ masked_scatter masked_scatter_ mode msort "
-    "multinomial name names new newbyteorder partition pinverse put put_ random_ record_stream register_post_accumulate_grad_hook resize "
-    "resize_ resize_as_ resolve_conj resolve_neg retain_grad retains_grad searchsorted select_scatter set_ setfield setflags share_memory_ "
-    "slice_scatter solve split_with_sizes squeeze_ storage storage_offset swapaxes_ swapdims_ t_ to_dense to_sparse tofile transpose_ "
-    "triangular_solve tril_ triu_ type unique_consecutive unsqueeze_ untyped_storage values vsplit",
+    "Tensor": "apply_ at base block_until_ready byteswap coalesce ctypes data_ptr detach_ dump dumps flags getfield indices "
+    "is_meta is_mps is_nested is_shared is_vulkan is_xpu itemset lstsq map_ name names new newbyteorder put record_stream "
+    "register_post_accumulate_grad_hook resize resize_ resize_as_ retains_grad set_ setfield setflags share_memory_ solve squeeze_ "
+    "storage storage_offset swapaxes_ swapdims_ t_ to_dense to_sparse tofile transpose_ unsqueeze_ untyped_storage values",
     "Op": "accumulate at outer reduce reduceat",
     "Generator": "beta binomial bit_generator choice exponential gamma get_state integers lognormal multinomial multivariate_normal normal "
     "permutation permuted poisson randint random seed set_state shuffle standard_exponential standard_normal uniform",
@@ -333,7 +343,7 @@ class TensorMembers:
     new_tensor = _new_tensor
     new_zeros = _new_zeros
     normal_ = _normal
-    repeat = _refused("repeat", "backplane.repeat(x, n)", "x.tile(n, m)")
+    repeat = _repeat
     reshape_as = _reshape_as
     short = _cast("int16")
     sort = _sort

@@ -11,13 +11,19 @@ from .. import _core, linalg
 from .._api._creation_functions import empty_like
 from .._calls._ops import NAMESPACE, ops
 from .._api._searching_functions import nonzero
-from .._api._statistical_functions import histogram as histogram_of
 from . import _numpy_random as random  # noqa: F401
+from . import _numpy_stride_tricks as stride_tricks  # noqa: F401
 from ._calls import given
+from ._numpy_bits import *
 from ._numpy_edits import *
+from ._numpy_histograms import *
+from ._numpy_poly1d import *
 from ._numpy_polynomials import *
 from ._numpy_shapes import *
+from ._numpy_text import *
 from ._numpy_types import *
+from ._numpy_views import *
+from ._ufuncs import Elementwise, Elementwise1, Elementwise2, numpys_operands, promoted  # noqa: F401
 
 op = getattr(ops, NAMESPACE)
 
@@ -83,6 +89,7 @@ def where(condition, x, y):
         return nonzero(_core.asarray(condition))
     if x is None or y is None:
         raise _core.ArgumentTypeError("where: found one of x and y, expected both or neither")
+    x, y = numpys_operands("where", [x, y])
     return op.where(op.not_equal(_core.asarray(condition), 0) if _core.asarray(condition).dtype is not _core.bool else condition, x, y)
 
 
@@ -116,33 +123,6 @@ def spread(name, a, axis, dtype, ddof, keepdims, where, correction):
     if correction is not None and ddof != 0:
         raise _core.ArgumentTypeError(f"{name}: found ddof and correction, expected one of them")
     return getattr(op, name)(a, axis, ddof=ddof if correction is None else correction, keepdims=keepdims, **given(dtype=dtype, where=where))
-
-
-def histogram(a, bins, range, density, weights):
-    if isinstance(bins, str):
-        raise _core.ArgumentTypeError(f"histogram: argument bins: found {bins!r}, expected a number of bins, or their edges")
-    bins = _core.asarray(bins) if isinstance(bins, (list, tuple)) else bins
-    a = _core.asarray(a)
-    weights = None if weights is None else _core.asarray(weights)
-    return histogram_of(op.cast(a, _core.float64) if a.dtype.kind != "real floating" else a, bins, range, bool(density), weights)
-
-
-def histogram2d(x, y, bins, range, density, weights):
-    """The counts of pairs in cells of two rows of edges."""
-    x, y = _core.asarray(x), _core.asarray(y)
-    of_axes = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
-    limits = [None, None] if range is None else range
-    edges = [histogram(one, count, limit, None, None)[1] for one, count, limit in zip((x, y), of_axes, limits)]
-    places = [op.subtract(op.searchsorted(edge, one, side="right"), 1) for edge, one in zip(edges, (x, y))]
-    places = [op.where(op.equal(one, edge[-1]), edge.size - 2, place) for edge, one, place in zip(edges, (x, y), places)]
-    inside = op.logical_and(*(op.logical_and(op.greater_equal(place, 0), op.less(place, edge.size - 1)) for edge, place in zip(edges, places)))
-    shape = [edge.size - 1 for edge in edges]
-    cell = op.where(inside, op.add(op.multiply(places[0], shape[1]), places[1]), 0)
-    weights = op.full(x.shape, 1.0, dtype=_core.float64) if weights is None else _core.asarray(weights, dtype=_core.float64)
-    counts = op.reshape(op.segment_sum(op.where(inside, weights, 0.0), cell, shape[0] * shape[1]), shape)
-    if density:
-        counts = op.divide(counts, op.multiply(op.sum(counts), op.outer(op.diff(edges[0]), op.diff(edges[1]))))
-    return counts, *edges
 
 
 def asarray_chkfinite(a, dtype):
@@ -197,11 +177,19 @@ def floats(a):
 
 
 def can_cast(from_, to, casting):
-    if casting != "safe":
-        raise _core.ArgumentValueError(f"can_cast: argument casting: found {casting!r}, expected 'safe'")
-    from .._api._data_type_functions import can_cast
+    """NumPy's rules, asked of NumPy; a Python number has no dtype here."""
+    import numpy
 
-    return can_cast(from_, to)
+    if isinstance(from_, (int, float, complex)) and not isinstance(from_, type):
+        raise _core.ArgumentTypeError("can_cast: argument from_: found a number, expected a dtype or an array")
+    source, target = (one.dtype if isinstance(one, _core.Tensor) else _core.as_dtype(one, "can_cast") for one in (from_, to))
+    return numpy.can_cast(source.name, target.name, casting)
+
+
+def lstsq(a, b, rcond):
+    """NumPy's four results; the rank is an int32."""
+    found = linalg.lstsq(floats(a), floats(b), rcond)
+    return found[0], found[1], op.cast(found[2], _core.int32), found[3]
 
 
 def eigen(function, a):
@@ -240,3 +228,48 @@ def svd(a, full_matrices, compute_uv):
     return linalg.svd(floats(a), full_matrices=full_matrices) if compute_uv else linalg.svdvals(floats(a))
 
 
+
+
+def tensorinv(a, ind):
+    """The inverse of the linear map that tensordot(a, b, ind) is."""
+    a = floats(a)
+    if ind <= 0:
+        raise _core.ArgumentValueError(f"tensorinv: argument ind: found {ind}, expected a number above 0")
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise _core.ShapeError(f"tensorinv: argument a: found shape {tuple(a.shape)}, expected as many elements in the first {ind} axes as in the others")
+    return op.reshape(linalg.inv(op.reshape(a, [math.prod(rows), -1])), [*columns, *rows])
+
+
+def tensorsolve(a, b, axes):
+    """x with tensordot(a, x, x.ndim) equal to b."""
+    a, b = floats(a), floats(b)
+    if axes is not None:
+        axes = [axis % a.ndim for axis in axes]
+        a = op.permute_dims(a, [axis for axis in range(a.ndim) if axis not in axes] + axes)
+    shape = a.shape[b.ndim :]
+    if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
+        raise _core.ShapeError(f"tensorsolve: found a of shape {tuple(a.shape)} and b of {tuple(b.shape)}, expected b's shape first, then as many elements")
+    return op.reshape(linalg.solve(op.reshape(a, [b.size, b.size]), op.reshape(b, [-1])), shape)
+
+
+_REAL_DOMAINS = {"sqrt": (0, None), "log": (0, None), "log2": (0, None), "log10": (0, None), "arccos": (-1, 1), "arcsin": (-1, 1), "arctanh": (-1, 1)}
+
+
+def widened(name, x):
+    """emath: the function, of complex numbers where an element lies outside of its real domain."""
+    x = _core.asarray(x)
+    low, high = _REAL_DOMAINS[name]
+    outside = x.dtype.kind != "complex floating" and (bool(op.any(op.less(x, low))) or (high is not None and bool(op.any(op.greater(x, high)))))
+    return getattr(op, name)(op.cast(x, _core.complex64 if x.dtype is _core.float32 else _core.complex128) if outside else x)
+
+
+def widened_power(x, p):
+    """emath.power: complex where a negative number has a power that is not whole."""
+    x, p = _core.asarray(x), _core.asarray(p)
+    negative = x.dtype.kind != "complex floating" and bool(op.any(op.less(x, 0)))
+    if negative:
+        x = op.cast(x, _core.complex128)
+    elif "integer" in p.dtype.kind and p.dtype.kind == "signed integer" and bool(op.any(op.less(p, 0))):
+        p = op.cast(p, _core.float64)
+    return op.pow(x, p)

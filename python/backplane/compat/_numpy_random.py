@@ -6,6 +6,7 @@ from .. import _core
 from .._calls._ops import NAMESPACE, ops
 from .._runtime._system import manual_seed
 from ._calls import float64
+from ._numpy_distributions import Distributions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _broadcast(size, *parameters):
     return broadcast_shapes(*(getattr(p, "shape", ()) for p in parameters))
 
 
-class Generator:
+class Generator(Distributions):
     """Draws random numbers as numpy.random.Generator does; float64, and int64 unless stated."""
 
     def __init__(self, generator: Any = None) -> None:
@@ -130,30 +131,49 @@ def default_rng(seed: Any = None) -> Generator:
     return Generator(_core.Generator(seed))
 
 
-_global = Generator()
-random = random_sample = ranf = sample = _global.random
-uniform, normal, standard_normal = _global.uniform, _global.normal, _global.standard_normal
-exponential, standard_exponential = _global.exponential, _global.standard_exponential
-choice, permutation, shuffle = _global.choice, _global.permutation, _global.shuffle
+class RandomState(Generator):
+    """NumPy's legacy generator of its own: the functions of the module, by the seed."""
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(default_rng(seed)._generator)
+
+    def rand(self, *size: int) -> Tensor:
+        """Uniform numbers in [0, 1)."""
+        return self.random(size)
+
+    def randn(self, *size: int) -> Tensor:
+        """Numbers of the standard normal distribution."""
+        return self.standard_normal(size)
+
+    def randint(self, low: int, high: int | None = None, size: Any = None, dtype: Any = None) -> Tensor:
+        """Integers from low (0 where high is not given) to below high."""
+        return self.integers(low, high, size, dtype)
+
+    def random_sample(self, size: Any = None) -> Tensor:
+        """Uniform numbers in [0, 1)."""
+        return self.random(size)
+
+    def seed(self, seed: int | None = None) -> None:
+        """Starts again from the seed, or from a random one."""
+        self._generator = default_rng(seed)._generator
 
 
-def seed(seed: int | None = None) -> None:
-    """Seeds the functions of this module, which draw from Backplane's default generator."""
-    import os
+class _Global(RandomState):
+    """The functions of the module: they draw from Backplane's default generator."""
 
-    manual_seed(int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else seed)
+    def __init__(self) -> None:
+        Generator.__init__(self)
 
+    def seed(self, seed: int | None = None) -> None:
+        """Seeds Backplane's default generator."""
+        import os
 
-def rand(*size: int) -> Tensor:
-    """Uniform numbers in [0, 1)."""
-    return random(size)
-
-
-def randn(*size: int) -> Tensor:
-    """Numbers of the standard normal distribution."""
-    return standard_normal(size)
+        manual_seed(int.from_bytes(os.urandom(8), "little") >> 1 if seed is None else int(seed))
 
 
-def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = None) -> Tensor:
-    """Integers from low (0 where high is not given) to below high."""
-    return _global.integers(low, high, size, dtype)
+_global = _Global()
+
+
+def function(name: str) -> Any:
+    """The function of the module with this name."""
+    return getattr(_global, {"ranf": "random", "sample": "random"}.get(name, name))

@@ -12,7 +12,7 @@ from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ra
 from .._calls._ops import NAMESPACE, ops
 from .._api._searching_functions import nonzero
 from .._api._set_functions import unique as unique_of
-from ._calls import float64
+from ._calls import float64, library_dtype
 
 op = getattr(ops, NAMESPACE)
 
@@ -81,9 +81,11 @@ def trim_zeros(filt, trim, axis):
     if x.ndim != 1 or axis not in (None, 0, -1):
         raise _core.ShapeError(f"trim_zeros: argument filt: found {x.ndim} dimensions, expected a vector")
     found = nonzero(x)[0].tolist()
+    if isinstance(filt, (list, tuple)):
+        x = filt  # a sequence stays one, as in NumPy
     if not found:
         return x[:0]
-    return x[found[0] if "f" in trim.lower() else 0 : found[-1] + 1 if "b" in trim.lower() else x.size]
+    return x[found[0] if "f" in trim.lower() else 0 : found[-1] + 1 if "b" in trim.lower() else len(x)]
 
 
 def cross(a, b, axisa, axisb, axisc, axis):
@@ -127,7 +129,7 @@ class Vectorized:
         numbers = [self.pyfunc(*row) for row in zip(*rows)]
         with float64:
             found = _core.asarray(numbers)
-        dtype = None if self.otypes is None else self.otypes[0]
+        dtype = None if self.otypes is None else library_dtype(self.otypes[0])
         return op.reshape(found if dtype is None else op.cast(found, dtype), arrays[0].shape)
 
 

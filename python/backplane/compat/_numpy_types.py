@@ -5,16 +5,18 @@ from __future__ import annotations
 from .. import _core
 from .._api._creation_functions import meshgrid
 from .._api._data_type_functions import DTYPES
+from .._api._data_type_functions import result_type as result_type_of
 from .._api._joining_functions import concatenate
 from .._api._manipulation_functions import atleast_1d
 from .._calls._ops import NAMESPACE, ops
 from ._calls import float64
+from ._ufuncs import promoted
 
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
-    "Grid", "Joined", "array_repr", "array_str", "complexfloating", "dtype", "errstate", "floating", "floating_point_errors", "generic", "index_exp",
-    "inexact", "integer", "issubdtype", "iterable", "number", "numpy_dtype", "of_numpy", "s_", "signedinteger", "to_numpy_file", "unsignedinteger",
+    "Grid", "Joined", "complexfloating", "dtype", "errstate", "floating", "floating_point_errors", "generic", "index_exp",
+    "inexact", "integer", "issubdtype", "iterable", "ndarray", "number", "min_scalar_type", "numpy_dtype", "of_numpy", "of_one_dtype", "result_type", "s_", "signedinteger", "to_numpy_file", "unsignedinteger",
 ]  # fmt: skip
 
 
@@ -28,6 +30,37 @@ class dtype(metaclass=_DtypeClass):
 
     def __new__(cls, dtype=None):
         return _core.float64 if dtype is None else _core.as_dtype(dtype, "dtype")
+
+
+class _ArrayClass(type):
+    def __call__(cls, shape, dtype=None, buffer=None, offset=0, strides=None, order=None):
+        if strides is not None or order not in (None, "C"):
+            raise _core.ArgumentValueError(f"ndarray: found strides {strides} and order {order!r}, expected them left out")
+        if buffer is None:
+            return _core.empty(shape, _core.float64 if dtype is None else _core.as_dtype(dtype, "ndarray"), _core.default_device())
+        count = 1
+        for size in (shape,) if hasattr(shape, "__index__") else shape:
+            count *= size
+        return op.reshape(of_numpy("frombuffer", buffer, numpy_dtype(dtype), count, offset), shape)
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, _core.Tensor)
+
+    def __subclasscheck__(cls, other):
+        return other is _core.Tensor or type.__subclasscheck__(cls, other)
+
+    def __getattr__(cls, name):
+        return getattr(_core.Tensor, name)
+
+    def __eq__(cls, other):
+        return other is cls or other is _core.Tensor
+
+    def __hash__(cls):
+        return hash(_core.Tensor)
+
+
+class ndarray(metaclass=_ArrayClass):
+    """numpy.ndarray: the class of all tensors; ndarray(shape) makes one whose elements are whatever its memory holds."""
 
 
 class Kind:
@@ -56,6 +89,35 @@ def issubdtype(arg1, arg2):
     if isinstance(arg2, Kind):
         return set(first) <= set(arg2.kinds)
     return not isinstance(arg1, Kind) and _core.as_dtype(arg1, "issubdtype") is _core.as_dtype(arg2, "issubdtype")
+
+
+def result_type(arrays_and_dtypes):
+    """NumPy's common dtype of arrays and dtypes; Python's numbers count by their kind alone, unless there are only numbers."""
+    numbers = [one for one in arrays_and_dtypes if isinstance(one, (bool, int, float, complex)) and not isinstance(one, type)]
+    dtypes = [one.dtype if isinstance(one, _core.Tensor) else dtype(one) for one in arrays_and_dtypes if not any(one is number for number in numbers)]
+    with float64:
+        if not dtypes:
+            return _core.asarray(sum(numbers[1:], numbers[0])).dtype if numbers else result_type_of()
+        common = dtypes[0]
+        for one in dtypes[1:]:
+            common = promoted(common, one)
+        return result_type_of(common, *numbers)
+
+
+def of_one_dtype(arrays):
+    """The arrays, cast to NumPy's common dtype where Backplane's is another."""
+    if isinstance(arrays, _core.Tensor) or not any(isinstance(one, _core.Tensor) for one in arrays):
+        return arrays
+    arrays = [_core.asarray(one) for one in arrays]
+    common = result_type(arrays)
+    return [one if one.dtype is common else op.cast(one, common) for one in arrays]
+
+
+def min_scalar_type(a):
+    """The smallest dtype that holds the number; of an array its dtype."""
+    import numpy
+
+    return a.dtype if isinstance(a, _core.Tensor) and a.ndim else dtype(numpy.min_scalar_type(a.item() if isinstance(a, _core.Tensor) else a).name)
 
 
 def iterable(y):
@@ -142,14 +204,6 @@ class errstate:
 
     def __exit__(self, *failure):
         return None
-
-
-def array_repr(arr):
-    return repr(_core.asarray(arr))
-
-
-def array_str(arr):
-    return str(_core.asarray(arr))
 
 
 def numpy_dtype(dtype):

@@ -7,11 +7,15 @@ import math
 from .. import _core
 from .._calls._ops import NAMESPACE, ops
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
-    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor",
-    "arange", "closed_range", "linspace", "made", "multinomial", "normal", "randint", "randint_like", "randperm", "size_of", "triangle", "window",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor",
+    "arange", "binomial", "closed_range", "frombuffer", "fresh_seed", "linspace", "made", "multinomial", "normal", "poisson", "randint", "randint_like", "randperm", "rng_state", "set_rng_state", "size_of", "triangle", "window",
 ]  # fmt: skip
 
 
@@ -110,18 +114,106 @@ def multinomial(p, count, replacement, generator):
     return op.argsort(times, -1)[..., :count]
 
 
-def _typed(name, dtype):
-    def make(*data):
-        """A tensor of this dtype of a sequence, or zeros of the sizes."""
-        if len(data) == 1 and not hasattr(data[0], "__index__"):
-            return _core.asarray(data[0], dtype=dtype, copy=True)
-        return op.full(data, 0, dtype=dtype) if data else op.full([0], 0, dtype=dtype)
+class _TensorClass(type):
+    """The classes torch.Tensor, torch.FloatTensor and so on: tensors of the dtype are instances, calls make tensors, and names are Tensor's."""
 
-    make.__name__ = make.__qualname__ = name
-    return make
+    of_dtype = None
+
+    def __call__(cls, *data: Any, device: Any = None) -> Any:
+        """A tensor of this dtype (of the default dtype) of a sequence or a tensor, or of the sizes, whose elements are zeros."""
+        dtype = _core.default_float() if cls.of_dtype is None else cls.of_dtype
+        if len(data) == 1 and isinstance(data[0], Size):
+            data = tuple(data[0])
+        if len(data) == 1 and not hasattr(data[0], "__index__"):
+            return _core.asarray(data[0], dtype=dtype, device=device, copy=True)
+        return op.full(data or [0], 0, dtype=dtype, device=device)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, _core.Tensor) and cls.of_dtype in (None, value.dtype)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return other is _core.Tensor or type.__subclasscheck__(cls, other)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(_core.Tensor, name)
+
+    def __eq__(cls, other: Any) -> bool:
+        return other is cls or (cls.of_dtype is None and other is _core.Tensor)
+
+    def __hash__(cls) -> int:
+        return hash(_core.Tensor) if cls.of_dtype is None else type.__hash__(cls)
+
+
+class Size(tuple):
+    """torch.Size: a tuple of sizes; shapes of tensors are tuples."""
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        return math.prod(self)
+
+
+class Tensor(metaclass=_TensorClass):
+    """The class of all tensors; Tensor(data) makes one of the default dtype, and Tensor(2, 3) one of that size."""
+
+
+def _typed(name: str, dtype: Any) -> _TensorClass:
+    return _TensorClass(name, (Tensor,), {"of_dtype": dtype, "__doc__": f"Tensors of {dtype.name}."})
 
 
 FloatTensor, DoubleTensor, HalfTensor = _typed("FloatTensor", _core.float32), _typed("DoubleTensor", _core.float64), _typed("HalfTensor", _core.float16)
 BFloat16Tensor, BoolTensor = _typed("BFloat16Tensor", _core.bfloat16), _typed("BoolTensor", _core.bool)
 IntTensor, LongTensor, ShortTensor = _typed("IntTensor", _core.int32), _typed("LongTensor", _core.int64), _typed("ShortTensor", _core.int16)
 ByteTensor, CharTensor = _typed("ByteTensor", _core.uint8), _typed("CharTensor", _core.int8)
+TYPE_NAMES = {one.__name__: one.of_dtype for one in (
+    FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, BoolTensor, IntTensor, LongTensor, ShortTensor, ByteTensor, CharTensor
+)}  # fmt: skip
+
+
+def poisson(rate, generator):
+    """Counts of Poisson distributions of these rates, in their dtype."""
+    from ..distributions._counts import poisson_sample
+
+    if rate.dtype.kind != "real floating" or bool(op.any(op.less(rate, 0))):
+        raise _core.ArgumentValueError(f"poisson: argument input: found {rate.dtype.name}, expected floating rates from 0 on")
+    return poisson_sample(rate, tuple(rate.shape), generator)
+
+
+def binomial(count, prob, generator):
+    """Counts of successes in `count` trials of the probability, in the dtype of both."""
+    from ..distributions._counts import binomial_sample
+
+    shape = op.add(count, prob).shape
+    return binomial_sample(op.broadcast_to(count, shape), op.broadcast_to(prob, shape), tuple(shape), generator)
+
+
+def frombuffer(buffer, dtype, count, offset):
+    """A tensor of the bytes of a buffer."""
+    import numpy
+
+    return _core.asarray(numpy.frombuffer(buffer, dtype=_core.as_dtype(dtype, "frombuffer").name, count=count, offset=offset))
+
+
+def fresh_seed():
+    """Seeds the default generator at random; returns the seed."""
+    import os
+
+    from .._runtime._system import manual_seed
+
+    seed = int.from_bytes(os.urandom(8), "little") >> 1
+    manual_seed(seed)
+    return seed
+
+
+def rng_state():
+    """The state of the default generator, as bytes."""
+    import numpy
+
+    return _core.asarray(numpy.frombuffer(b"".join(part.to_bytes(8, "little") for part in _core.default_generator.state), dtype="uint8").copy())
+
+
+def set_rng_state(state):
+    """Sets the default generator to a state of get_rng_state."""
+    content = bytes(state.tolist())
+    if len(content) != 16:
+        raise _core.ArgumentValueError(f"set_rng_state: argument new_state: found {len(content)} bytes, expected 16, as get_rng_state gives them")
+    _core.default_generator.state = (int.from_bytes(content[:8], "little"), int.from_bytes(content[8:], "little"))

@@ -11,7 +11,7 @@ from .._api._searching_functions import nonzero as positions_of, true_places
 op = getattr(ops, NAMESPACE)
 
 __all__ = [
-    "argsort", "index_put", "masked_scatter", "nonzero", "repeat_interleave", "scatter", "searchsorted", "select_scatter", "slice_scatter", "unique_consecutive",
+    "argsort", "index_put", "index_reduce", "masked_scatter", "nonzero", "put", "repeat_interleave", "scatter", "searchsorted", "select_scatter", "slice_scatter", "strided_copy", "segment_reduce", "unique_consecutive",
 ]  # fmt: skip
 
 
@@ -112,3 +112,60 @@ def select_scatter(x, src, dim, index):
 def slice_scatter(x, src, dim, start, end, step):
     """x with src in a slice along dim."""
     return op.slice_put(x, src, [dim], [start], [end], [step])
+
+
+def put(x, index, source, accumulate):
+    """x with the values of source at positions of x taken for a vector; they are added with accumulate."""
+    flat, places, values = ravel(x), ravel(index), ravel(source)
+    if places.size != values.size:
+        raise _core.ShapeError(f"put: found {places.size} positions and {values.size} values, expected as many")
+    if accumulate:
+        return op.reshape(op.index_add(flat, 0, places, op.cast(values, x.dtype)), x.shape)
+    flat = op.copy(flat)
+    flat[places] = op.cast(values, x.dtype)
+    return op.reshape(flat, x.shape)
+
+
+def index_reduce(x, dim, index, source, reduce, include_self):
+    """x with slices of source reduced into those at the positions of index along dim."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise _core.ArgumentValueError(f"index_reduce: argument reduce: found {reduce!r}, expected 'prod', 'mean', 'amax' or 'amin'")
+    axis = normalized_axis("index_reduce", dim, x.ndim, "dim")
+    places = op.reshape(index, [-1 if one == axis else 1 for one in range(x.ndim)])
+    return scatter_of(x, axis, op.broadcast_to(places, source.shape), source, reduce, include_self=include_self)
+
+
+def strided_copy(x, size, stride, offset):
+    """as_strided: a copy of the elements of a contiguous tensor at the strides, counted in elements from the offset on."""
+    if not x.is_contiguous:
+        raise _core.ArgumentValueError("as_strided: argument input: found a view with other strides, expected a contiguous tensor")
+    if len(size) != len(stride):
+        raise _core.ArgumentValueError(f"as_strided: found {len(size)} sizes and {len(stride)} strides, expected as many")
+    places = op.full([], offset or 0, dtype=_core.int64, device=x.device)
+    for count, step in zip(size, stride):
+        places = op.add(op.expand_dims(places, -1), op.multiply(op.iota(count, device=x.device), step))
+    if places.size and not 0 <= int(op.min(places)) <= int(op.max(places)) < x.size:
+        raise _core.OutOfRangeError(f"as_strided: found positions outside of the {x.size} elements of input, expected sizes and strides within them")
+    return op.take(ravel(x), places, axis=0)
+
+
+def segment_reduce(x, reduce, lengths, offsets, axis, initial):
+    """The reduction of each run of slices along axis, of these lengths."""
+    if axis != 0 or (lengths is None) == (offsets is None):
+        raise _core.ArgumentValueError(f"segment_reduce: found axis {axis}, expected 0, and one of lengths and offsets")
+    if reduce not in ("sum", "mean", "max", "min", "prod"):
+        raise _core.ArgumentValueError(f"segment_reduce: argument reduce: found {reduce!r}, expected 'sum', 'mean', 'max', 'min' or 'prod'")
+    counts = (lengths if lengths is not None else op.subtract(offsets[1:], offsets[:-1])).tolist()
+    start, parts = 0 if offsets is None else int(offsets[0]), []
+    empty = {"sum": 0.0, "prod": 1.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf")}[reduce] if initial is None else initial
+    for count in counts:
+        rows = x[start : start + count]
+        start += count
+        if not count:
+            parts.append(op.full(x.shape[1:], empty, dtype=x.dtype))
+            continue
+        if initial is not None:
+            rows = op.concat([rows, op.full([1, *x.shape[1:]], initial, dtype=x.dtype)], axis=0)
+        found = getattr(op, reduce)(rows, 0)
+        parts.append(op.divide(op.sum(rows, 0), count) if reduce == "mean" else found)
+    return op.stack(parts) if parts else x[:0]

@@ -10,7 +10,6 @@ import math
 from .. import _core, linalg
 from .._api._lower_median import lower_median
 from .._api._einsum import einsum as einsum_of
-from .._transforms._grad import gradients as gradients_of
 from .._api._linear_algebra_functions import norm as norm_of
 from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ravel, swapaxes
 from .._api._numeric_functions import gradient as gradient_of
@@ -18,8 +17,18 @@ from .._calls._ops import NAMESPACE, ops
 from .._api._statistical_functions import histogram as histogram_of
 from .._runtime._system import devices
 from .._runtime._wraps import named_tuple
+from . import _torch_autograd_functional as functional_derivatives  # noqa: F401
+from . import _torch_checkpoint as checkpointing  # noqa: F401
+from ._numpy_bits import frexp  # noqa: F401
+from ._numpy_forms import tensorinv, tensorsolve  # noqa: F401
+from ._torch_autograd import *
 from ._torch_creation import *
 from ._torch_edits import *
+from ._torch_linalg import *
+from ._torch_signal import *
+from ._torch_special import *
+from ._torch_files import *
+from ._torch_function import *
 
 op = getattr(ops, NAMESPACE)
 
@@ -49,14 +58,6 @@ def functional(name):
     from .. import nn
 
     return getattr(nn.functional, name)
-
-
-class Size(tuple):
-    """torch.Size: a tuple of sizes; shapes of tensors are tuples."""
-
-    def numel(self) -> int:
-        """The product of the sizes."""
-        return math.prod(self)
 
 
 def device_count(backend):
@@ -320,16 +321,6 @@ def norm(x, ord, dim, keepdim, dtype):
     return linalg.norm(x, ord, tuple(dim) if isinstance(dim, list) else dim, keepdim)
 
 
-def solve(a, b, left):
-    return linalg.solve(a, b) if left else linalg.solve(a.mT, b.mT).mT
-
-
-def solve_triangular(a, b, upper, left, unitriangular):
-    if left:
-        return linalg.solve_triangular(a, b, upper=upper, unit_diagonal=unitriangular)
-    return linalg.solve_triangular(a.mT, b.mT, upper=not upper, unit_diagonal=unitriangular).mT
-
-
 def cdist(x, y, p):
     """The p-norms of the differences between the rows of x and those of y."""
     return linalg.vector_norm(op.subtract(op.expand_dims(x, -2), op.expand_dims(y, -3)), axis=-1, ord=p)
@@ -354,18 +345,34 @@ def can_cast(from_, to):
     return _RANKS.index(source) <= _RANKS.index(target)
 
 
-def grad_and_value(function, argnums, has_aux):
-    """torch.func's: the gradient first, then the value."""
-    both = _core.value_and_grad(function, argnums, has_aux)
-
-    def computed(*args, **more):
-        value, gradient = both(*args, **more)
-        return gradient, value
-
-    return computed
+def stacked_state(models):
+    """The parameters and the buffers of several modules of one kind, stacked, by name."""
+    models = list(models)
+    parameters, buffers = ([dict(getattr(model, part)()) for model in models] for part in ("named_parameters", "named_buffers"))
+    stacked = {name: op.stack([one[name].detach() for one in parameters]).requires_grad_(parameters[0][name].requires_grad) for name in parameters[0]}
+    return stacked, {name: op.stack([one[name] for one in buffers]) for name in buffers[0]}
 
 
-def gradients(outputs, inputs, grad_outputs, retain_graph, create_graph):
-    found = gradients_of(outputs, inputs, grad_outputs, retain_graph=create_graph if retain_graph is None else retain_graph, create_graph=create_graph)
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+def variable(data, requires_grad=False):
+    """Variable: the tensor itself, as tensors carry their own gradients."""
+    return data.requires_grad_() if requires_grad else data
 
+
+class _Switches:
+    """Settings of a library that Backplane does not have: Backplane's kernels are always deterministic."""
+
+    def __init__(self, available, **settings):
+        self._available = available
+        self.__dict__.update(settings)
+
+    def is_available(self):
+        """Is there a device for which the library would be used?"""
+        return self._available()
+
+
+class backends:
+    """torch.backends: which devices there are, and settings without effect."""
+
+    cudnn = _Switches(lambda: device_count("cuda") > 0, enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+    mps = _Switches(lambda: False)
+    cuda = _Switches(lambda: device_count("cuda") > 0, matmul=_Switches(lambda: device_count("cuda") > 0, allow_tf32=False))

@@ -100,6 +100,14 @@ class Laplace(_LocScale):
     def log_prob(self, value: Any) -> Tensor:
         return self._real(value, -bp.abs(self._z(value)) - bp.log(2 * self.scale))
 
+    def cdf(self, value: Any) -> Tensor:
+        z = self._z(value)
+        return 0.5 - 0.5 * bp.sign(z) * bp.expm1(-bp.abs(z))
+
+    def icdf(self, value: Any) -> Tensor:
+        term = self._number(value, self.loc) - 0.5
+        return self.loc - self.scale * bp.sign(term) * bp.log1p(-2 * bp.abs(term))
+
     def entropy(self) -> Tensor:
         return 1 + bp.log(2 * self.scale)
 
@@ -122,6 +130,12 @@ class Gumbel(_LocScale):
         z = self._z(value)
         return self._real(value, -(z + bp.exp(-z)) - bp.log(self.scale))
 
+    def cdf(self, value: Any) -> Tensor:
+        return bp.exp(-bp.exp(-self._z(value)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.loc - self.scale * bp.log(-bp.log(self._number(value, self.loc)))
+
     def entropy(self) -> Tensor:
         return bp.log(self.scale) + (1 + 0.5772156649015329)
 
@@ -142,6 +156,12 @@ class Cauchy(_LocScale):
 
     def log_prob(self, value: Any) -> Tensor:
         return self._real(value, -math.log(math.pi) - bp.log(self.scale) - bp.log1p(self._z(value) ** 2))
+
+    def cdf(self, value: Any) -> Tensor:
+        return bp.atan(self._z(value)) / math.pi + 0.5
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.loc + self.scale * bp.tan(math.pi * (self._number(value, self.loc) - 0.5))
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + bp.log(self.scale)
@@ -202,6 +222,13 @@ class Exponential(Distribution):
         x = self._number(value, self.rate)
         return self._supported(x, x >= 0, "numbers of at least 0", bp.log(self.rate) - self.rate * x)
 
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.rate)
+        return bp.where(x < 0, 0.0, -bp.expm1(-self.rate * bp.maximum(x, 0)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return -bp.log1p(-self._number(value, self.rate)) / self.rate
+
     def entropy(self) -> Tensor:
         return 1 - bp.log(self.rate)
 
@@ -231,6 +258,12 @@ class Uniform(Distribution):
         x = self._number(value, self.low)
         found = bp.where(x < self.high, -bp.log(self.high - self.low), -bp.inf)
         return self._supported(x, (x >= self.low) & (x <= self.high), "numbers from low to high", found)
+
+    def cdf(self, value: Any) -> Tensor:
+        return bp.clip((self._number(value, self.low) - self.low) / (self.high - self.low), 0, 1)
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.low + self._number(value, self.low) * (self.high - self.low)
 
     def entropy(self) -> Tensor:
         return bp.log(self.high - self.low)

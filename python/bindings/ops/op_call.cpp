@@ -251,7 +251,12 @@ PyObject* run_gathering(OpObject* self, PyObject* const* args, size_t n_position
   const auto fixed = static_cast<size_t>(signature_of(self)->positional() - 1);
   PyObject* no_int = nullptr;  // after the first, which may be the tuple itself
   for (size_t i = fixed; i < n_positional; ++i) {
-    if (PyBool_Check(args[i])) return signature_of(self)->raise_gathered(args[i]);
+    if (PyBool_Check(args[i])) {
+      signature_of(self)->raise_gathered(args[i]);
+      // Of a reduction the last of two may be PyTorch's keepdim, which the op's Python function knows.
+      const bool may_be_flag = signature_of(self)->ends_in_axes() && i == fixed + 1 && n_positional == fixed + 2;
+      return may_be_flag ? run_other_form(self, {args, n_positional, keywords}, false) : nullptr;
+    }
     if (i > fixed && !no_int && !PyIndex_Check(args[i])) no_int = args[i];
   }
   PyRef ints = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(n_positional - fixed)));

@@ -4,6 +4,7 @@
 
 #include "backplane/transforms.hpp"
 #include "bindings/sizes/size_log.hpp"
+#include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -291,6 +292,7 @@ void* slot(Function* function) {
 }
 
 PyType_Slot int_slots[] = {{Py_nb_add, slot(add)},
+                           {Py_tp_call, slot(call_size)},
                            {Py_nb_subtract, slot(subtract)},
                            {Py_nb_multiply, slot(multiply)},
                            {Py_nb_true_divide, slot(true_divide)},

@@ -1,4 +1,5 @@
 // Attributes and methods of Tensor that read the handle alone, and the table of those that other files bring.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -51,29 +52,76 @@ PyObject* get_strides(PyObject* self, void*) {
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(handle_of(self)->dl.ndim); }
 
-// size is an int. Calling it raises an error that names the replacement, because PyTorch's size() is the shape.
+// size is NumPy's int. A call of it, as PyTorch's size() and size(dim), gives the shape or one of its sizes. The thread
+// remembers the shape of the tensor whose size it read last, since a call follows its attribute at once.
 PyTypeObject* g_count_type = nullptr;
 
-PyObject* call_count(PyObject*, PyObject*, PyObject*) {
-  return raise(
-      BP_ERROR_TYPE,
-      "size: it means different things in NumPy and PyTorch. Fix: use x.size for NumPy's, the number of elements, "
-      "x.shape and x.shape[axis] for PyTorch's");
+struct LastSize {
+  PyObject* count = nullptr;  // the number that was read; not owned, and only compared
+  PyObject* shape = nullptr;  // owned where the sizes are noted, and then used instead of `sizes`
+  int32_t ndim = 0;
+  int64_t sizes[64] = {};
+};
+thread_local LastSize t_last_size;
+
+PyObject* reads_shape(PyObject* self, PyObject* count) {
+  LastSize& last = t_last_size;
+  last.count = count;
+  Py_CLEAR(last.shape);
+  if (notes_sizes(self)) {
+    last.shape = count ? get_shape(self, nullptr) : nullptr;
+    if (count && !last.shape) {
+      Py_DECREF(count);
+      return nullptr;
+    }
+  } else {
+    const DLTensor& dl = handle_of(self)->dl;
+    last.ndim = dl.ndim;
+    std::copy_n(dl.shape, dl.ndim, last.sizes);
+  }
+  return count;
 }
+
+}  // namespace
+
+PyObject* call_size(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* keywords[] = {"dim", nullptr};
+  PyObject* dim = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:size", const_cast<char**>(keywords), &dim)) return nullptr;
+  const LastSize& last = t_last_size;
+  if (last.count != self) {
+    return raise(BP_ERROR_TYPE, "size: found a call of a number that was kept, expected x.size() or x.size(dim)");
+  }
+  const PyRef shape = last.shape ? PyRef::borrow(last.shape) : PyRef::steal(shape_tuple(last.sizes, last.ndim));
+  if (!shape || dim == Py_None) return Py_XNewRef(shape.get());
+  const auto ndim = static_cast<long>(PyTuple_GET_SIZE(shape.get()));
+  const long axis = PyLong_AsLong(dim);
+  if (axis == -1 && PyErr_Occurred()) return nullptr;
+  if (axis < -ndim || axis >= ndim) {
+    return raise(BP_ERROR_INDEX, "size: argument dim: found %ld, expected an axis of a tensor of %ld dimensions", axis,
+                 ndim);
+  }
+  return Py_NewRef(PyTuple_GET_ITEM(shape.get(), axis < 0 ? axis + ndim : axis));
+}
+
+namespace {
 
 PyObject* reduce_count(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", &PyLong_Type, PyNumber_Long(self)); }
 
 PyMethodDef count_methods[] = {{"__reduce__", reduce_count, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyType_Slot count_slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_count)},
-                             {Py_tp_methods, count_methods},
-                             {Py_tp_doc, const_cast<char*>("How many elements a tensor has: an int.")},
-                             {0, nullptr}};
+PyType_Slot count_slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(call_size)},
+    {Py_tp_methods, count_methods},
+    {Py_tp_doc,
+     const_cast<char*>("How many elements a tensor has: an int. Called, the shape, or the size of an axis.")},
+    {0, nullptr}};
 PyType_Spec count_spec = {"backplane.ElementCount", 0, 0, Py_TPFLAGS_DEFAULT, count_slots};
 
 PyObject* get_size(PyObject* self, void*) {
-  if (notes_sizes(self)) return g_size_hook.read(element_count(handle_of(self)));
+  if (notes_sizes(self)) return reads_shape(self, g_size_hook.read(element_count(handle_of(self))));
   const PyRef count = PyRef::steal(PyLong_FromLongLong(element_count(handle_of(self))));
-  return count ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_count_type), count.get()) : nullptr;
+  return count ? reads_shape(self, PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_count_type), count.get()))
+               : nullptr;
 }
 PyObject* get_nbytes(PyObject* self, void*) {
   const uint64_t bytes = handle_of(self)->nbytes;

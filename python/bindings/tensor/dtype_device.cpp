@@ -13,6 +13,7 @@
 #include "backplane/placement.hpp"
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/default_float.hpp"
 
 namespace backplane::python {
@@ -65,13 +66,18 @@ PyObject* dtype_compare(PyObject* self, PyObject* other, int operation) {
 // Python: DType.__hash__(self) -> int
 Py_hash_t dtype_hash(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->hash; }
 
-// numpy.float32(3) makes a number, which no tensor's dtype does.
-PyObject* dtype_call(PyObject* self, PyObject*, PyObject*) {
-  const char* name = dtype_name(code_of(self));
-  return raise(BP_ERROR_TYPE,
-               "%s: a dtype makes no values. Fix: backplane.asarray(value, dtype=backplane.%s), or "
-               "x.astype(backplane.%s) of a tensor x",
-               name, name, name);
+// Python: DType.__call__(self, value: object = 0, /) -> Tensor
+// A new tensor of the value (a number, a sequence, an array or a tensor) in this dtype.
+PyObject* dtype_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  PyObject* value = nullptr;
+  if ((kwargs && PyDict_GET_SIZE(kwargs) != 0) || !PyArg_ParseTuple(args, "|O", &value)) {
+    return raise(BP_ERROR_TYPE, "%s: expected one value, a number, a sequence, an array or a tensor",
+                 dtype_name(code_of(self)));
+  }
+  const PyRef zero = PyRef::steal(PyLong_FromLong(0));
+  const PyRef position = zero ? PyRef::steal(PyTuple_Pack(1, value ? value : zero.get())) : PyRef();
+  const PyRef words = PyRef::steal(Py_BuildValue("{s:O,s:O}", "dtype", self, "copy", Py_True));
+  return position && words ? asarray_object(nullptr, position.get(), words.get()) : nullptr;
 }
 
 // The name under which the package has the object: pickle and copy then keep one object per dtype.

@@ -17,6 +17,10 @@ struct SizeHook {
 };
 inline SizeHook g_size_hook;
 
+// What `x.size(...)` calls: the number that x.size gave, a plain or a noted one. PyTorch's shape, or the size of an
+// axis.
+PyObject* call_size(PyObject* size, PyObject* args, PyObject* kwargs);
+
 inline bool notes_sizes(PyObject* tensor) { return g_size_hook.notes && g_size_hook.notes(tensor); }
 inline void note_length(PyObject* tensor) {
   if (notes_sizes(tensor)) g_size_hook.lose_length(tensor);

@@ -15,7 +15,7 @@ RESULTS = pathlib.Path(__file__).with_name("torch_results.json")
 # Their results are of no value that a case could state, or of a device.
 UNCALLED = {"save", "load", "from_numpy", "from_dlpack", "get_default_device", "use_deterministic_algorithms", "set_float32_matmul_precision", "is_conj", "is_neg", "is_inference",
             "conj", "resolve_conj", "resolve_neg", "detach", "row_stack", "unsafe_split", "unsafe_chunk", "concatenate", "argwhere", "gru_cell", "rnn_relu_cell",
-            "rnn_tanh_cell", "is_same_size", "empty_like", "view_as_complex", "positive", "isreal", "special"}  # fmt: skip
+            "rnn_tanh_cell", "is_same_size", "empty_like", "view_as_complex", "positive", "isreal", "special", "are_deterministic_algorithms_enabled", "binomial", "poisson", "initial_seed", "get_device"}  # fmt: skip
 
 
 def more_arrays():
@@ -98,7 +98,15 @@ def test_refusals():
         (lambda: compat.clamp(x), "min nor max"),
         (lambda: compat.randint(3), "size"),
         (lambda: compat.imag(x), "complex"),
-        (lambda: compat.poisson, "poisson"),
+        (lambda: compat.zeros(3).poisson, "poisson"),
+        (lambda: compat.poisson(compat.tensor([-1.0])), "poisson"),
+        (lambda: compat.stft(compat.ones(8), 4), "return_complex"),
+        (lambda: compat.stft(compat.ones(3), 8, return_complex=True), "reflect"),
+        (lambda: compat.igamma(compat.ones(1, requires_grad=True), compat.ones(1)), "no derivative"),
+        (lambda: compat.as_strided(compat.ones(3), (2, 2), (2, 2)), "outside"),
+        (lambda: compat.linalg.lu(compat.eye(2), pivot=False), "pivot"),
+        (lambda: compat.autograd.grad(compat.ones(1, requires_grad=True).sum(), [compat.ones(1, requires_grad=True)]), "allow_unused"),
+        (lambda: compat.autograd.gradcheck(lambda x: x.detach() * x, compat.ones(1, dtype=float, requires_grad=True)), "by differences"),
         (lambda: compat.lstm, "nn.LSTM"),
     ):
         with pytest.raises((bp.BackplaneError, AttributeError), match=words):
@@ -108,9 +116,15 @@ def test_refusals():
 def test_modules_are_imported_by_name():
     import backplane.compat.torch.nn.functional as F
     from backplane.compat.torch import nn
+    from backplane.compat.torch.autograd.functional import jacobian
+    from backplane.compat.torch.utils.checkpoint import checkpoint
+    from backplane.compat.torch.utils.data import DataLoader
 
+    x = compat.ones(2)
+    assert DataLoader is bp.data.DataLoader and jacobian(lambda x: 2 * x, x).tolist() == [[2, 0], [0, 2]] and checkpoint(lambda x: 2 * x, x).tolist() == [2, 2]
+    assert isinstance(x, compat.FloatTensor) and not isinstance(x, compat.LongTensor) and compat.Tensor.add(x, 1).tolist() == [2, 2]
     assert nn.functional is F and F.relu is bp.nn.functional.relu
-    assert compat.cuda.is_available() in (True, False) and compat.Tensor is bp.Tensor
+    assert compat.cuda.is_available() in (True, False) and isinstance(x, compat.Tensor) and type(x) == compat.Tensor and not isinstance(1, compat.Tensor)
 
 
 def test_gradients_and_batches_pass():
