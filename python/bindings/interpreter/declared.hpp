@@ -24,13 +24,13 @@ struct Declared {
  private:
   size_t size_ = 0;
 
-  consteval void append(std::string_view part) {
+  constexpr void append(std::string_view part) {
     for (const char c : part) text[size_++] = c;
   }
 
   // From the opening parenthesis to the closing one, whose position it returns. The text between a colon and the
   // default or the end of the parameter is a type.
-  consteval size_t append_parameters(std::string_view all, size_t open) {
+  constexpr size_t append_parameters(std::string_view all, size_t open) {
     int depth = 0;
     bool in_type = false;
     for (size_t i = open;; ++i) {
