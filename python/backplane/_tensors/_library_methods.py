@@ -5,7 +5,6 @@ The functions of these modules have the signatures. The modules are imported at 
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 from .. import _core
@@ -27,7 +26,11 @@ op = getattr(ops, NAMESPACE)
 def _compat(module):
     """A module of backplane.compat, which is built on the tensors."""
     name = f"{_namespace.package.__name__}.compat.{module}"
-    return sys.modules.get(name) or importlib.import_module(name)
+    if name not in sys.modules:
+        import importlib  # slow to import
+
+        importlib.import_module(name)
+    return sys.modules[name]
 
 
 def _pytorchs(name: str) -> Callable[..., Any]:
