@@ -49,6 +49,7 @@ struct LazyDevice {
   int stream_waits = 0;
   int events = 0;                                                                     // that are not released
   std::function<uint64_t(uint64_t)> stated = [](uint64_t ticket) { return ticket; };  // in errors
+  bool tells_errors = true;
   std::set<void*> blocks;
 };
 inline LazyDevice lazy_device;
@@ -126,6 +127,7 @@ inline bp_backend_def lazy_definition() {
     return std::strcmp(name, BP_EXTENSION_EVENTS) == 0 ? &kEvents : nullptr;
   };
   d.deferred_error = [](void*, int32_t, bp_stream* s, bp_deferred_error* out) -> bp_status {
+    if (!lazy_device.tells_errors) return BP_ERROR_DEVICE;
     *out = stream_of(s).error;
     stream_of(s).error = {};
     return BP_OK;

@@ -1,6 +1,7 @@
 #include "memory/devices/failures.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <string_view>
 
@@ -65,10 +66,17 @@ int collect(Stream& stream) {
   for (; i < kMost; ++i) {
     bp_deferred_error error{};
     error.header = BP_HEADER(bp_deferred_error);
+    bp_status status;
     {
       CallGuard guard;
-      if (def.deferred_error(def.context, device.ordinal, stream.handle, &error) != BP_OK || error.code == BP_OK)
-        return i;
+      status = def.deferred_error(def.context, device.ordinal, stream.handle, &error);
+    }
+    if (status == BP_OK && error.code == BP_OK) return i;
+    if (status != BP_OK) {  // what it would have told, nobody knows
+      if (device.state.load(std::memory_order_acquire) != DeviceState::kReady) return i;
+      error.ticket = 0;
+      error.code = status;
+      std::snprintf(error.message, sizeof error.message, "its errors cannot be read: %s", take_cause().c_str());
     }
     if (error.code != BP_ERROR_DEVICE_LOST && is_only_a_wait(stream, error.ticket)) continue;
     error.message[sizeof error.message - 1] = 0;
@@ -81,6 +89,7 @@ int collect(Stream& stream) {
     }
     // The backend cannot tell: it may be any that has begun, and which these are nobody knows.
     for (const Work& work : stream.unfinished) mark(stream, work.ticket, failure);
+    if (status != BP_OK) return i + 1;
   }
   return i;
 }

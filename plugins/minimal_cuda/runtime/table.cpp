@@ -102,7 +102,8 @@ void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream
 }
 
 // Of data alone: what else fails CUDA reports at every call from then on.
-void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
+void deferred_error(Backend& backend, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
+  const Current current(backend.device(ordinal));
   DeferredError error{};
   const bool found = stream_of(stream).take_error(error);
   out->ticket = error.ticket;
