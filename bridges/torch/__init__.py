@@ -19,15 +19,9 @@ from ._version import check as _check
 
 _check()
 
-from ._device import (  # noqa: E402
-    device as device,
-    fallbacks as fallbacks,
-    forbid_fallbacks as forbid_fallbacks,
-    is_registered as is_registered,
-    register as register,
-    reset_fallbacks as reset_fallbacks,
-)
+from ._device import device as device, is_registered as is_registered, register as register  # noqa: E402
 from ._exported import ExportedFunction as ExportedFunction, from_exported as from_exported  # noqa: E402
+from ._fallbacks import fallbacks as fallbacks, forbid_fallbacks as forbid_fallbacks, reset_fallbacks as reset_fallbacks  # noqa: E402
 from ._registered_ops import register_ops as register_ops  # noqa: E402
 from ._tensors import from_torch as from_torch, to_torch_tensor as to_torch_tensor  # noqa: E402
 from ._to_torch import to_torch as to_torch  # noqa: E402

@@ -13,7 +13,7 @@ import re
 
 import torch
 
-from . import _row_bags, _row_derivatives, _row_functions, _row_groups, _row_networks, _row_recurrent
+from ._rows import bags, derivatives, functions, gamma, groups, networks, polynomials, recurrent, segments
 
 # What an argument is that an overload does not have, where that is not None.
 _ABSENT = {"keepdim": False, "unbiased": True, "accumulate": False, "non_blocking": False}
@@ -118,7 +118,7 @@ def _function(overload, expression, cast_operands):
         parameters = _with_later_defaults(parameters)
     code = compile(f"lambda {', '.join(parameters)}: {expression}", f"<aten.txt: {overload.name()}>", "eval")
     function = eval(code, space)  # the table is a part of this package
-    return _row_functions.casting_operands(function) if cast_operands else function
+    return functions.casting_operands(function) if cast_operands else function
 
 
 def _with_later_defaults(parameters):
@@ -141,7 +141,7 @@ def _names():
     import backplane.nn.functional as functional
 
     found = {"bp": bp, "op": bp.ops.bp, "t": spelled, "F": functional}
-    for module in (_row_functions, _row_networks, _row_recurrent, _row_groups, _row_bags, _row_derivatives):
+    for module in (functions, networks, recurrent, groups, bags, polynomials, gamma, segments, derivatives):
         found.update({name: getattr(module, name) for name in module.__all__})
     return found
 

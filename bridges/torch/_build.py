@@ -6,6 +6,7 @@ ahead of its first use.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import importlib.util
@@ -92,7 +93,13 @@ def build_native(verbose: bool = True) -> pathlib.Path:
     if output.exists():
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
-    made = output.with_name(f"{os.getpid()}-{output.name}")  # another process may build the same: the last rename counts
+    with open(output.with_name("lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process that builds the same is waited for; the lock ends with its process
+        return output if output.exists() else _built(output, verbose)
+
+
+def _built(output, verbose):
+    made = output.with_name(f"{os.getpid()}-{output.name}")  # in containers that share the cache, locks may not be seen
     unit = made.with_suffix(".cpp")
     unit.write_text("".join(f'#include "{source}"\n' for source in _sources()), encoding="utf-8")
     started = time.monotonic()
@@ -101,7 +108,8 @@ def build_native(verbose: bool = True) -> pathlib.Path:
     try:
         done = subprocess.run(_command(made), capture_output=True, text=True)
         if done.returncode != 0:
-            raise bp.BackplaneError(f"backplane.torch: the compiler failed:\n{done.stderr[-4000:]}")
+            ended = f"ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
+            raise bp.BackplaneError(f"backplane.torch: the compiler {ended}:\n{done.stderr[-4000:]}")
         os.replace(made, output)
     finally:
         unit.unlink(missing_ok=True)

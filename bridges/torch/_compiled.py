@@ -1,7 +1,8 @@
 """The backend of torch.compile: AOTAutograd's forward and backward graphs as graphs of Backplane.
 
 `torch.compile(model, backend="backplane", options={"device": "vulkan"})` finds `backend` through the entry point
-torch_dynamo_backends. On the CPU, tensors of PyTorch and Backplane share memory.
+torch_dynamo_backends. Tensors of PyTorch's CPU and of its device "backplane" share memory with Backplane's where a graph runs on their
+device.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 import backplane as bp
 
 from ._aten_rows import has_row
+from ._device import is_device, name_of
 from ._graph_functions import GraphFunction
+from ._host_steps import host_step
 from ._random_inputs import lift_random
 from ._tensors import from_torch, to_torch_tensor
 
@@ -30,22 +34,25 @@ _KEPT_SIZES = 32  # plans of a graph with dynamic sizes that are kept, one per c
 def backend(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], *, options: dict[str, str] | None = None, mode: str | None = None):
     """torch.compile's backend "backplane".
 
-    options: {"device": name}, the device of Backplane that runs the graphs; the CPU unless given. Tensors of the program stay
-    tensors of PyTorch on its CPU.
-    Errors: ArgumentValueError for another option; MissingRuleError for operators that Backplane does not compute, with their names.
+    options: {"device": name}, the device of Backplane that runs the graphs. Unless given, it is that of the program's tensors on the
+    PyTorch device, or the CPU. Results lie where the program has them, on PyTorch's CPU or its device.
+    PyTorch's CPU computes operators without a row, such as custom operators of others, as backplane.torch.fallbacks() counts.
+    Errors: ArgumentValueError for another option; MissingRuleError, with their names, for operators that neither Backplane nor
+    PyTorch's CPU may compute.
     """
     options = dict(options or {})
     unknown = sorted(options.keys() - _OPTIONS)
     if unknown:
         raise bp.ArgumentValueError(f'torch.compile: argument options: found {unknown[0]!r}, expected "device"')
-    device = str(options.get("device", "cpu"))
-    bp.Device(device)
+    chosen = options.get("device")
+    if chosen is not None:
+        bp.Device(str(chosen))
 
     def forward_compiler(graph, inputs):
-        return make_boxed_func(CompiledGraph(graph, device, _visible_results()))
+        return make_boxed_func(CompiledGraph(graph, chosen, _visible_results()))
 
     def backward_compiler(graph, inputs):
-        return make_boxed_func(CompiledGraph(graph, device, math.inf))
+        return make_boxed_func(CompiledGraph(graph, chosen, math.inf))
 
     compiled = aot_autograd(
         fw_compiler=forward_compiler, bw_compiler=backward_compiler, decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition
@@ -77,11 +84,12 @@ class CompiledGraph:
     """
 
     def __init__(self, module, device, visible):
+        device = str(_device_of(module) if device is None else device)
         module, self._draws = lift_random(module)
         with _disable_current_modes():  # AOTAutograd's fake tensors are active here; the graph's constants are real ones
-            self._function = GraphFunction(module, device, "torch.compile")
+            self._function = GraphFunction(module, device, "torch.compile", host_step)
         self._device = None if device == "cpu" else device
-        self._results = [_expected(x) if i < visible else None for i, x in enumerate(self._function.results)]
+        self._results = [_Result(x, i < visible) for i, x in enumerate(self._function.results)]
         self._plans = {}
         self._parameters = {}
 
@@ -95,7 +103,7 @@ class CompiledGraph:
             del self._plans[next(iter(self._plans))]
         graph, form = plan
         found = iter(graph(*(x for x in tensors if isinstance(x, bp.Tensor)))) if graph is not None else iter(())
-        return [_returned(next(found), expected) if is_tensor else value for (is_tensor, value), expected in zip(form, self._results)]
+        return [result.returned(next(found)) if is_tensor else value for (is_tensor, value), result in zip(form, self._results)]
 
     def _converted(self, place, x):
         """A tensor over the memory of x; of a parameter it is kept as long as the parameter's memory is the same one."""
@@ -121,14 +129,49 @@ class CompiledGraph:
         return (graph if any(is_tensor for is_tensor, _ in form) else None), form
 
 
-def _expected(result):
-    return result.meta.get("val") if isinstance(result, torch.fx.Node) else None
+def _device_of(module):
+    """The device of Backplane that the graph's tensors lie on."""
+    for node in module.graph.nodes:
+        for x in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(x, torch.Tensor) and is_device(x.device):
+                return name_of(x.device)
+    return "cpu"
 
 
-def _returned(x, expected):
-    """A result as PyTorch's tensor; where the program's has other strides than row-major ones, in a memory of those strides."""
-    found = to_torch_tensor(x)
-    if isinstance(expected, torch.Tensor) and not expected.is_contiguous() and all(type(n) is int for n in (*expected.shape, *expected.stride())):
-        if found.stride() != expected.stride() and expected.numel() > 1:
-            return torch.empty_strided(found.shape, expected.stride(), dtype=found.dtype).copy_(found)
-    return found
+class _Result:
+    """What PyTorch inferred of a result: where it lies, and where its strides count and are not row-major ones, the strides."""
+
+    def __init__(self, result, has_strides):
+        expected = result.meta.get("val") if isinstance(result, torch.fx.Node) else None
+        is_tensor = isinstance(expected, torch.Tensor)
+        self._device = expected.device if is_tensor and is_device(expected.device) else None
+        self._strides = self._order = None
+        if is_tensor and has_strides and not expected.is_contiguous():
+            if all(type(n) is int for n in (*expected.shape, *expected.stride())):
+                self._strides = expected.stride() if expected.numel() > 1 else None
+            else:
+                self._order = _order_of(expected)
+
+    def returned(self, x):
+        """A tensor of PyTorch with these strides, over the memory of x if it has them."""
+        found = to_torch_tensor(x, self._device)
+        strides = self._strides if self._order is None else _dense_strides(found.shape, self._order)
+        if strides is None or found.stride() == strides:
+            return found
+        return torch.empty_strided(found.shape, strides, dtype=found.dtype, device=found.device).copy_(found)
+
+
+def _order_of(expected):
+    """The axes of a tensor with dynamic sizes, from the outermost in memory on; None where its elements do not fill the memory."""
+    sizes, strides = ([n.node.hint if isinstance(n, torch.SymInt) else n for n in ns] for ns in (expected.shape, expected.stride()))
+    if None in sizes or None in strides:
+        return None
+    order = sorted(range(len(sizes)), key=lambda axis: -strides[axis])
+    return order if _dense_strides(sizes, order) == tuple(strides) else None
+
+
+def _dense_strides(sizes, order):
+    strides, step = [0] * len(sizes), 1
+    for axis in reversed(order):
+        strides[axis], step = step, step * sizes[axis]
+    return tuple(strides)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 import backplane as bp
 from backplane import _core
 
-from . import _tensors
+from . import _fallbacks, _tensors
 
-__all__ = ["device", "fallbacks", "forbid_fallbacks", "is_registered", "register", "reset_fallbacks"]
+__all__ = ["device", "is_registered", "register"]
 
-_POLICIES = {"allow": 0, "warn": 1, "forbid": 2}
 # Errors after which PyTorch's CPU may compute the operator, or reports an error in its arguments.
 _REFUSALS = (bp.DtypeError, bp.MissingRuleError, bp.ShapeError, bp.ArgumentTypeError, bp.ArgumentValueError, bp.OutOfRangeError, NotImplementedError)
 
@@ -58,12 +55,9 @@ def _start(name):
             f"register: the process has another private device, {taken!r}, and PyTorch has one per process. Fix: use a process without that backend"
         )
     native = load_native()
-    policy = os.environ.get("BACKPLANE_TORCH_FALLBACK", "warn")
-    if policy not in _POLICIES:
-        raise bp.ArgumentValueError(f"BACKPLANE_TORCH_FALLBACK: found {policy!r}, expected allow, warn or forbid")
     dtypes = [getattr(bp, dtype) for dtype in _dtype_names()]
+    _fallbacks.connect(native)
     native.start((_core.tensor_handle, _core.tensor_from_handle, dtypes, _REFUSALS))
-    native.set_policy(_POLICIES[policy])
     for info in bp.devices():
         native.add_device(str(info.device))
     _state.native = native
@@ -112,42 +106,11 @@ def device(name: bp.Device | str = "cpu") -> torch.device:
     return torch.device(_state.name, _state.native.add_device(str(found)))
 
 
-def _native():
-    register()
-    return _state.native
+def is_device(place):
+    """Is a torch.device one of Backplane's?"""
+    return place.type == _state.name
 
 
-def fallbacks() -> dict[str, int]:
-    """How often PyTorch's CPU computed an operator for the device, by operator. Operators that draw random numbers are not counted.
-
-    Example:
-        >>> backplane.torch.fallbacks()
-        {}
-    """
-    return _native().fallbacks()
-
-
-def reset_fallbacks() -> None:
-    """Sets the counts of fallbacks() to zero."""
-    _native().reset_fallbacks()
-
-
-class forbid_fallbacks:
-    """Forbids PyTorch's CPU to compute operators for the device: they raise NotImplementedError with the operator's name.
-
-    forbidden: False allows it again, without a warning. In a `with` statement it holds for the block.
-
-    Example:
-        >>> with backplane.torch.forbid_fallbacks():
-        ...     torch.ones(2, device="backplane").sin().sum().item()
-        1.682941...
-    """
-
-    def __init__(self, forbidden: bool = True):
-        self._before = _native().set_policy(_POLICIES["forbid" if forbidden else "allow"])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *failure):
-        _native().set_policy(self._before)
+def name_of(place):
+    """The name that Backplane has for one of its torch.devices; without an index, of the calling thread's current one."""
+    return _state.native.device_name(torch._C._accelerator_getDeviceIndex() if place.index is None else place.index)

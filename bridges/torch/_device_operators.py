@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from . import _encoder_layers, _fused_steps
 from ._aten_rows import has_row
 
 __all__ = ["register"]
@@ -65,9 +66,30 @@ def update_scale(scale, growth_tracker, found_inf, growth_factor, backoff_factor
     return scale
 
 
+def efficient_zero_tensor(size, dtype=None, layout=None, device=None, pin_memory=None):
+    """A tangent that is zero, which has memory on the device."""
+    return torch.zeros(size, dtype=dtype, device=device)
+
+
+def nested_tensor_from_mask_left_aligned(x, mask):
+    """Where the mask is aligned, PyTorch's encoder would go on with a nested tensor, which the device does not have."""
+    return False
+
+
+def embedding_renorm(weight, indices, max_norm, norm_type):
+    """Scales the rows that the indices name down to the norm max_norm."""
+    rows = indices.reshape(-1)
+    found = weight.index_select(0, rows)
+    norms = torch.linalg.vector_norm(found, norm_type, dim=1, keepdim=True)
+    return weight.index_copy_(0, rows, torch.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found))
+
+
 _OPERATORS = {
     "_amp_foreach_non_finite_check_and_unscale_": non_finite_check_and_unscale,
     "_amp_update_scale_": update_scale,
+    "_efficientzerotensor": efficient_zero_tensor,
+    "_nested_tensor_from_mask_left_aligned": nested_tensor_from_mask_left_aligned,
+    "embedding_renorm_": embedding_renorm,
     "native_batch_norm": native_batch_norm,
     "_native_batch_norm_legit": _batch_norm,
     "_batch_norm_with_update": batch_norm_with_update,
@@ -80,7 +102,7 @@ def register():
     """Registers them with PyTorch, for the process."""
     global _library
     _library = torch.library.Library("aten", "IMPL")
-    for name, function in _OPERATORS.items():
+    for name, function in (_OPERATORS | _fused_steps.OPERATORS | _encoder_layers.OPERATORS).items():
         _library.impl(name, function, "PrivateUse1")
     for overload, rule in _decompositions():
         _library.impl(overload.name().removeprefix("aten::"), rule, "PrivateUse1")

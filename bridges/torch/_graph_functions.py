@@ -77,6 +77,11 @@ def _function_of(node):
     return None
 
 
+def has_function(node):
+    """Does Backplane compute a node's call?"""
+    return _function_of(node) is not None
+
+
 def _of_registry(overload):
     """An op of Backplane's registry that was called through torch.ops, or a derivative of one."""
     if overload.namespace == "backplane_bridge":
@@ -129,10 +134,11 @@ def checked(found, expected, node):
         return [checked(x, e, node) for x, e in zip(found, expected)]
     if not isinstance(expected, torch.Tensor) or not isinstance(found, bp.Tensor):
         return found
-    shape = found.shape
+    shape, dtype = found.shape, dtype_of(expected.dtype)
+    if len(shape) == expected.dim() == 1 and type(expected.shape[0]) is int and expected.shape[0] == 0 and not (type(shape[0]) is int and shape[0] == 0):
+        return bp.zeros((0,), dtype=dtype)  # statistics that PyTorch has on some devices and leaves out on others
     if len(shape) != expected.dim() or any(type(e) is int and type(n) is int and e != n for n, e in zip(shape, expected.shape)):
         raise bp.InternalError(f"backplane.torch: {_name(node)}: found a result of shape {tuple(shape)}, expected {tuple(expected.shape)}")
-    dtype = dtype_of(expected.dtype)
     return found if found.dtype == dtype else bp.ops.bp.cast(found, dtype)
 
 
@@ -149,10 +155,11 @@ class GraphFunction:
     """A callable over a GraphModule: a tensor or number per placeholder, and what its output node lists.
 
     device: where its tensors are created. attributes: tensors of Backplane in place of the module's, by name.
+    host_step: what gives the function of an operator without a row, or None.
     Errors: MissingRuleError, with their names, for operators without a row.
     """
 
-    def __init__(self, module, device=None, who="backplane.torch"):
+    def __init__(self, module, device=None, who="backplane.torch", host_step=None):
         self.device = None if device in (None, "cpu") else bp.Device(str(device))
         self.placeholders, self.steps, self.constants, missing = [], [], {}, []
         needed = _needed(module.graph)
@@ -160,17 +167,18 @@ class GraphFunction:
             if node.op == "placeholder":
                 self.placeholders.append(node)
             elif node.op == "get_attr":
-                self.constants[node] = self._attribute(module, node.target, who)
+                self.constants[node] = self._attribute(module, node.target, who, host_step)
             elif node.op == "output":
                 self.results = prepared(node.args[0])
             elif node.op == "call_function":
                 if node not in needed and not isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
                     continue  # an assertion, or a number that assertions alone read
-                function = _function_of(node)
+                function = _function_of(node) or (host_step(node) if host_step is not None else None)
                 if function is None:
                     missing.append(str(node.target))
                 else:
-                    self.steps.append((node, function, prepared(node.args), prepared(node.kwargs), node.meta.get("val"), []))
+                    args, kwargs = (node.args, node.kwargs) if getattr(function, "takes_torch", False) else (prepared(node.args), prepared(node.kwargs))
+                    self.steps.append((node, function, args, kwargs, node.meta.get("val"), []))
             else:
                 raise bp.InternalError(f"{who}: found a node {node.op}, expected call_function")
         if missing:
@@ -180,12 +188,12 @@ class GraphFunction:
             )
         self._note_last_uses()
 
-    def _attribute(self, module, name, who):
+    def _attribute(self, module, name, who, host_step):
         value = module
         for part in name.split("."):
             value = getattr(value, part)
         if isinstance(value, torch.fx.GraphModule):
-            return GraphFunction(value, self.device, who)
+            return GraphFunction(value, self.device, who, host_step)
         return from_torch(value, self.device) if isinstance(value, torch.Tensor) else value
 
     def _note_last_uses(self):

@@ -1,6 +1,7 @@
 """Random numbers of a graph become inputs of it, which PyTorch draws at each call.
 
-A compiled program then follows torch.manual_seed and draws what the uncompiled one draws.
+A compiled program then follows torch.manual_seed and draws what the uncompiled one draws. Operators that make a tensor of none and
+have no row become inputs too: Backplane would take their results for constants.
 """
 
 from __future__ import annotations
@@ -9,13 +10,11 @@ import torch
 
 import backplane as bp
 
+from ._host_steps import computed_on_host, is_host_factory, is_random
+
 __all__ = ["lift_random"]
 
 _aten = torch.ops.aten
-
-
-def _is_random(node):
-    return node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
 def lift_random(module):
@@ -23,7 +22,7 @@ def lift_random(module):
 
     A node is lifted if it depends on the sizes of tensors alone; others keep their row, which draws from Backplane's generator.
     """
-    nodes = [node for node in module.graph.nodes if _is_random(node)]
+    nodes = [node for node in module.graph.nodes if is_random(node) or is_host_factory(node)]
     if not nodes:
         return module, []
     graph, draws, values = torch.fx.Graph(), [], {}
@@ -50,7 +49,9 @@ def lift_random(module):
 
 
 _OF_SHAPES = {_aten.rand_like.default, _aten.randn_like.default, _aten.bernoulli.p, _aten.randint_like.default, _aten.randint_like.low_dtype, _aten.rand.default,
-              _aten.randn.default, _aten.randint.default, _aten.randint.low, _aten.randperm.default}  # fmt: skip
+              _aten.randn.default, _aten.randint.default, _aten.randint.low, _aten.randperm.default, _aten.uniform.default, _aten.normal_functional.default,
+              _aten.exponential.default, _aten.geometric.default, _aten.cauchy.default, _aten.log_normal.default, _aten.random.default, _aten.random.to,
+              getattr(_aten.random, "from")}  # fmt: skip
 
 
 def dropped(x, kept, p):
@@ -63,17 +64,17 @@ dropped.takes_backplane = True
 
 def _draw_dropout(x, p, train):
     """The draws of PyTorch's CPU for a dropout: floats, from which the mask is made."""
-    return torch.empty(x.shape, dtype=x.dtype).bernoulli_(1 - p).bool()
+    return torch.empty_like(x).bernoulli_(1 - p).bool()
 
 
 def _drawn_from_shapes(node):
     if node.target is _aten.native_dropout.default:
         return node.args[2] is not False and 0 < node.args[1] < 1
-    return node.target in _OF_SHAPES and all(isinstance(used.meta.get("val"), (torch.Tensor, torch.SymInt, int)) for used in node.all_input_nodes)
+    return (node.target in _OF_SHAPES or is_host_factory(node)) and all(isinstance(used.meta.get("val"), (torch.Tensor, torch.SymInt, int)) for used in node.all_input_nodes)
 
 
 class _Draw:
-    """Draws the value of one random node. Its tensors are empty, with the right shape; its sizes are computed from the inputs."""
+    """Draws the value of one random node. Its tensors are empty, with the right layout; its sizes are computed from the inputs."""
 
     def __init__(self, node, placeholders):
         self._node = node
@@ -96,11 +97,16 @@ class _Draw:
 
         def value(used):
             found = used.meta["val"]
-            if isinstance(found, torch.Tensor):
-                return torch.empty(()).to(found.dtype).expand([size_of(n) for n in found.shape])
-            return size_of(found)
+            if not isinstance(found, torch.Tensor):
+                return size_of(found)
+            sizes = [size_of(n) for n in found.shape]
+            if found.is_contiguous():
+                return torch.empty((), dtype=found.dtype).expand(sizes)
+            return torch.empty_strided(sizes, [size_of(n) for n in found.stride()], dtype=found.dtype)  # numbers are drawn in memory's order
 
         args = torch.fx.map_arg(self._node.args, value)
         kwargs = torch.fx.map_arg(self._node.kwargs, value)
+        if is_host_factory(self._node):
+            return computed_on_host(self._node.target, *args, **kwargs)
         target = _draw_dropout if self._node.target is _aten.native_dropout.default else self._node.target
         return target(*args, **kwargs)

@@ -6,6 +6,8 @@ against single levels of torch.func, as PyTorch's own operators are, so transfor
 
 from __future__ import annotations
 
+import re
+
 import torch
 from torch._C import _functorch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
@@ -26,6 +28,7 @@ _TYPES = {
     "bool": "bool", "str": "str", "Size": "SymInt", "Size | None": "SymInt?", "Index": "SymInt", "Axis": "int", "Axis | None": "int?", "Sequence[Size]": "SymInt[]",
     "Shape": "SymInt[]", "Sequence[Index]": "SymInt[]", "Axes": "int[]", "Axes | None": "int[]?", "DType": "ScalarType", "DType | None": "ScalarType?",
 }  # fmt: skip
+_OPTIONAL = re.compile(r"\? (\w+)=\[")  # arguments with a list as their default that may be None
 _LEFT_OUT = {"out", "device", "generator"}  # where results lie, which PyTorch says itself
 _BRIDGE = "backplane_bridge"
 
@@ -60,12 +63,16 @@ def _schema(op):
     if refusal(op) is not None:
         return None
     arguments, keyword, defaulted = [], False, False
+    optional = set(_OPTIONAL.findall(bp.explain(op.full_name).partition("\n")[0]))
     for name, keyword_only, has_default, default, type_, _ in _parameters(op):
         if (keyword_only or (defaulted and not has_default)) and not keyword:
             arguments.append("*")
             keyword = True
         defaulted = defaulted or has_default
-        arguments.append(f"{_TYPES[type_]} {name}" + (f"={_default(default)}" if has_default else ""))
+        stated = _TYPES[type_]
+        if name in optional and stated == "int[]" and len(set(default)) == 1:  # PyTorch has no other defaults of optional lists
+            stated, default = f"int[{len(default)}]?", default[0]
+        arguments.append(f"{stated} {name}" + (f"={_default(default)}" if has_default else ""))
     results = _results(op).split(", ")
     returns = "Tensor" if len(results) == 1 else "(" + ", ".join(["Tensor"] * len(results)) + ")"
     return f"({', '.join(arguments)}) -> {returns}"

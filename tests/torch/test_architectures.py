@@ -17,8 +17,9 @@ SHORT = ("bert", "llama", "phi3", "mixtral", "regnet")
 NAMES = [name if name in SHORT else pytest.param(name, marks=pytest.mark.whole) for name in architectures.ROWS]
 # In training they mask at random by NumPy.
 IN_EVALUATION = {"wav2vec2", "hubert", "wavlm", "sew", "unispeech", "data2vec_audio", "wav2vec2_conformer", "speecht5"}
-NOT_EXPORTED = {"longformer", "nystromformer", "led", "longt5", "switch_transformers", "vilt", "encodec"}  # by torch.export itself
-BREAKS = {"deberta", "longformer", "xlm"}  # PyTorch's own backends break these graphs too
+NOT_EXPORTED = {"longformer", "nystromformer", "led", "longt5", "switch_transformers", "vilt", "encodec", "time_series_transformer"}  # by torch.export itself
+NOT_COMPILED = {"nystromformer", "longt5", "patchtst"}  # by Dynamo and AOTAutograd themselves
+BREAKS = {"deberta", "longformer", "xlm", "led", "m2m_100", "vilt", "encodec", "time_series_transformer"}  # PyTorch's own backends break these graphs too
 SIZES_FROM_DATA = {"vits"}  # bp.compile refuses them: a size that is an element of a tensor
 IN_FLOAT64 = {"vit_mae", "audio_spectrogram_transformer"}  # a layer norm of a token that is 0 enlarges rounding errors by 1 / sqrt(eps)
 
@@ -49,6 +50,8 @@ def _step(function, model, arguments):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_architecture_in_training(name):
     """In float64, as batch norms of two examples enlarge rounding errors. Dropout draws PyTorch's numbers."""
+    if name in NOT_COMPILED:
+        pytest.skip(f"torch.compile refuses {name}")
     model, arguments = architectures.architecture(name)
     model = model.double().train(name not in IN_EVALUATION)
     arguments = {key: x.double() if x.is_floating_point() else x for key, x in arguments.items()}

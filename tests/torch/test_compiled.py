@@ -64,6 +64,7 @@ CASES = {  # a function, and the arguments of each of its calls
     "checkpoint": (lambda x, w: checkpoint(lambda a: torch.tanh(a @ w).sin(), x, use_reentrant=False), [lambda: (leaf(3, 3), leaf(3, 3))]),
     "attention": (lambda q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), [lambda: (leaf(2, 2, 5, 4), leaf(2, 2, 5, 4), leaf(2, 2, 5, 4))]),
     "dropout": (lambda x: nn.functional.dropout(x, 0.3) + torch.rand_like(x), [lambda: (leaf(6, 7),)]),
+    "dropout in another layout": (lambda x: nn.functional.dropout(x.transpose(0, 2), 0.3) + torch.rand_like(x.transpose(0, 1).contiguous().transpose(0, 2)), [lambda: (leaf(4, 4, 4),)]),
     "flip": (lambda x: x.flip(0), [lambda: (leaf(5),)]),
     "embedding": (lambda w, i: nn.functional.embedding(i, w, padding_idx=1), [lambda: (leaf(5, 3), torch.tensor([[1, 4], [4, 0]]))]),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import backplane as bp
 import backplane.nn.functional as F
 
-from ._row_functions import converted
+from .functions import converted
 
 op = bp.ops.bp
 
@@ -79,8 +79,8 @@ def group_norm_with_moments(x, weight, bias, n, channels, size, groups, eps):
 
 
 def batch_norm_inference(x, weight, bias, mean, var, eps):
-    nothing = bp.zeros((0,), dtype=x.dtype)
-    return F.batch_norm(x, mean, var, weight, bias, False, 0.0, eps), nothing, nothing
+    """(the result, mean, 1 / deviation); on its CPU PyTorch leaves the last two without elements (_graph_functions.py)."""
+    return F.batch_norm(x, mean, var, weight, bias, False, 0.0, eps), mean, bp.rsqrt(var + eps)
 
 
 def batch_norm_training(x, weight, bias, running_mean, running_var, momentum, eps):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import backplane as bp
 
-from ._row_functions import converted
-from ._row_networks import convolution, ctc_loss, refuse_dropout, upsample
+from .functions import converted
+from .networks import convolution, ctc_loss, refuse_dropout, upsample
 
 op = bp.ops.bp
 

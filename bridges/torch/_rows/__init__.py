@@ -1,0 +1,1 @@
+"""The functions that rows of aten.txt call, by theme."""
