@@ -15,7 +15,7 @@ POLYNOMIALS = ["chebyshev_polynomial_t", "shifted_chebyshev_polynomial_w", "herm
 def test_incomplete_gamma_functions(name, dtype):
     values = torch.tensor([0.0, 1e-6, 0.02, 0.4, 0.5, 1.0, 1.1, 1.2, 3.0, 19.0, 20.0, 21.0, 90.0, 110.0, 1000.0, 1100.0, torch.inf, -1.0], dtype=dtype)
     a, x = torch.meshgrid(values, values, indexing="ij")
-    expected = getattr(torch.special, name)(a, x)
+    expected = getattr(torch.special, name)(a.double(), x.double()).to(dtype)  # PyTorch's in float32 are wrong by up to 12 % where a is small
     found = getattr(torch.special, name)(a.to(backplane.torch.device("cpu")), x.to(backplane.torch.device("cpu"))).cpu()
     torch.testing.assert_close(found, expected, equal_nan=True, rtol=2e-4 if dtype == torch.float32 else 3e-9, atol=1e-30)
     nan = torch.full((1,), torch.nan, dtype=dtype).to(backplane.torch.device("cpu"))

@@ -9,6 +9,8 @@ import backplane as bp
 __all__ = ["igamma", "igammac"]
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)  # of log Gamma, in odd powers of 1 / a
+# log Gamma(1 + a) near 0: minus Euler's constant, and zeta(k) / k of either sign.
+_NEAR_ONE = (-0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454, -0.207385551028674, 0.16955717699740822, -0.14404989676884614)
 _LARGE = 20.0  # from here on these are exact in float64
 
 
@@ -20,6 +22,14 @@ def _minus_log(m, ratio):
     for k in reversed(range(1, 18)):
         series = series * squared + 1 / (2 * k + 1)
     return bp.where(bp.abs(m) < 0.5, m * s - 2 * s * squared * series, m - bp.log(ratio))
+
+
+def _log_gamma_of_next(a):
+    """log Gamma(1 + a), accurate near 0."""
+    series, small = bp.zeros_like(a), bp.where(a < 0.005, a, bp.zeros_like(a))
+    for c in reversed(_NEAR_ONE):
+        series = (series + c) * small
+    return bp.where(a < 0.005, series, bp.lgamma(a + 1))
 
 
 def _factor(a, x):
@@ -68,7 +78,7 @@ def _fraction(a, x, epsilon):
 
 def _small_upper(a, x):
     """Q for x up to 1.1, where P is near 1."""
-    exponent = a * bp.log(x) - bp.lgamma(a + 1)
+    exponent = a * bp.log(x) - _log_gamma_of_next(a)
     power, total = bp.ones_like(x), bp.zeros_like(x)
     for k in range(1, 22):
         power = power * -x / k
