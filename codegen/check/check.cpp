@@ -4,6 +4,7 @@
 
 #include "check/compiled.hpp"
 #include "check/emitted_names.hpp"
+#include "check/facts.hpp"
 #include "check/names.hpp"
 #include "check/op_compiler.hpp"
 
@@ -96,6 +97,7 @@ CompiledRegistry check(std::vector<std::unique_ptr<RegistryFile>> files, Diagnos
   registry.rewrites = compile_rewrites(registry.files, *registry.names, diagnostics);
   registry.spellings = compile_spellings(registry.files, *registry.names, diagnostics);
   CycleFinder(all).report(diagnostics);
+  derive_faults(all, diagnostics);
   if (diagnostics.empty())
     refuse_unused_names(registry.files, diagnostics);  // else the rule that uses one may be damaged
   for (CompiledOp& op : all)

@@ -29,6 +29,7 @@ OpCompiler::OpCompiler(const Registry& registry, const Entry& entry, Diagnostics
 CompiledOp OpCompiler::compile() {
   compile_shapes();
   compile_flags();
+  check_region();
   compile_decompose();
   compile_put();
   compile_batch();

@@ -35,6 +35,7 @@ struct CompiledOp {
   std::vector<CompiledShape> shapes;
   std::vector<Sample> derived;  // samples beside those that the entry states
   uint64_t flags = 0;
+  uint64_t faults = 0;  // BP_FAULT_*; facts.hpp
   bool uses_fit = false;
 
   const CompiledFormula* find(uint16_t rule) const;

@@ -24,6 +24,8 @@ class OpCompiler {
   void compile_put();
   void check_unused_arguments(const CompiledFormula& formula, const Rule& rule);
   void prune();
+  // facts.cpp
+  void check_region();
   // roundings.cpp
   void widen_formulas();
   void check_nesting();

@@ -241,7 +241,8 @@ class RecordWriter {
          << (entry.alias == BP_NO_ARG ? "BP_NO_ARG" : std::to_string(entry.alias)) << ",\n    "
          << (op_.program.nodes().empty() ? "&no_program" : "&" + prefix_ + "program") << ", "
          << (op_.uses_fit ? "fit_names" : "0") << ", " << (tags.empty() ? "0" : c_string(tags))
-         << ", 0, 0, 0,\n#if BP_TARGET_MINOR >= 3\n    0, " << entry.computes_where << "u,\n#endif\n};\n";
+         << ", 0, 0, 0,\n#if BP_TARGET_MINOR >= 3\n    0, " << entry.computes_where << "u, " << op_.faults << "u, "
+         << entry.region << ", " << entry.join << ", 0,\n#endif\n};\n";
   }
 
   const EmitContext& context_;

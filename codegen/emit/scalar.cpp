@@ -212,7 +212,8 @@ std::string struct_name(const EmitContext& context, const std::string& op) {
   return taken ? name + "_" : name;
 }
 
-// A type per op whose `of` is overloaded by dtype, for templates.
+// A type per op whose `of` is overloaded by dtype, for templates. kFaults: the BP_FAULT_* that the entry states, which
+// kernels check, as the functions have some value everywhere.
 std::string structs_of(const EmitContext& context, const Dialect& dialect, const Functions& functions) {
   std::map<std::string, std::string> members;
   for (const ScalarFunction* function : functions) {
@@ -220,9 +221,13 @@ std::string structs_of(const EmitContext& context, const Dialect& dialect, const
     for (const ScalarName& param : function->params) args += (args.empty() ? "" : ", ") + param.name;
     std::string params = Printer(dialect, *function).params();
     if (function->by_result) params += ", " + dialect.type(function->result);
-    members[struct_name(context, function->entry->name())] += "  BP_SCALAR_FN static " +
-                                                              dialect.type(function->result) + " of(" + params +
-                                                              ") { return " + function->name + "(" + args + "); }\n";
+    std::string& body = members[struct_name(context, function->entry->name())];
+    if (body.empty())
+      body =
+          "  static constexpr unsigned kFaults = " + std::to_string(function->entry->faults.value_or(BP_FAULT_NONE)) +
+          ";\n";
+    body += "  BP_SCALAR_FN static " + dialect.type(function->result) + " of(" + params + ") { return " +
+            function->name + "(" + args + "); }\n";
   }
   std::string text = "\nnamespace " + folder(context.ns) + "::scalar {\n";
   for (const auto& [name, body] : members) text += "struct " + name + " {\n" + body + kNoConversion + "};\n";

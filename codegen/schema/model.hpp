@@ -222,6 +222,9 @@ struct Entry {
   uint64_t computes_where = 0;  // with `moves`: a bit per bool argument that, where true, makes it compute
   bool view = false, maybe_view = false, inplace = false, out_variant = false;
   uint32_t alias = BP_NO_ARG;
+  std::optional<uint64_t> faults;  // BP_FAULT_*
+  uint16_t region = BP_REGION_DERIVED, join = BP_JOIN_NONE;
+  Text region_text;
   DtypeRule dtypes;
   std::vector<Let> lets;                // each may use those before it
   const SharedNames* shared = nullptr;  // of its file

@@ -46,6 +46,8 @@ class EntryReader {
     expand_view_formulas(reader_, entry_);
     if (const YamlNode* scalar = node_.find("scalar")) read_scalar(reader_, *scalar, entry_);
     read_words();
+    if (const YamlNode* faults = node_.find("faults")) read_faults(reader_, *faults, entry_);
+    if (const YamlNode* region = node_.find("region")) read_region(reader_, *region, entry_);
     if (const YamlNode* fuzz = node_.find("fuzz")) read_fuzz(reader_, *fuzz, entry_);
     if (const YamlNode* spellings = node_.find("spellings")) read_spellings(reader_, *spellings, entry_);
     read_samples(reader_, node_.find("samples"), node_.find("large"), entry_);

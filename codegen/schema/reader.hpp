@@ -42,6 +42,8 @@ void read_dtypes(ValueReader& reader, const YamlNode* node, Entry& entry);      
 void read_rules(ValueReader& reader, const YamlNode& node, Entry& entry);               // read_rules.cpp
 void read_scalar(ValueReader& reader, const YamlNode& node, Entry& entry);              // read_scalar.cpp
 void read_rewrites(ValueReader& reader, const YamlNode& node, RegistryFile& file);      // read_rewrites.cpp
+void read_faults(ValueReader& reader, const YamlNode& node, Entry& entry);              // read_facts.cpp
+void read_region(ValueReader& reader, const YamlNode& node, Entry& entry);              // read_facts.cpp
 void read_fuzz(ValueReader& reader, const YamlNode& node, Entry& entry);                // read_fuzz.cpp
 void read_spellings(ValueReader& reader, const YamlNode& node, Entry& entry);           // read_spellings.cpp
 void read_samples(ValueReader& reader, const YamlNode* samples, const YamlNode* large,

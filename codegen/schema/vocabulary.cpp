@@ -92,7 +92,7 @@ const std::vector<std::string_view>& entry_keys() {
       "put",      "partial", "vjp",    "jvp",       "zeros",     "nondiff",   "batch",    "decompose",
       "variants", "random",  "errors", "samples",   "large",     "tolerance", "compare",  "except",
       "tags",     "aliases", "source", "example",   "since",     "revisions", "operator", "let",
-      "choices",  "moves",   "scalar", "fuzz",      "spellings", "args"};
+      "choices",  "moves",   "scalar", "fuzz",      "spellings", "args",      "faults",   "region"};
   return keys;
 }
 

@@ -258,6 +258,7 @@ bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* o
   register_edges<FastPath::kLikeOperands>();
   register_edges<FastPath::kInferred>();
   register_edges<FastPath::kFromKernel>();
+  register_edges<FastPath::kSeveral>();
 }
 
 }  // namespace

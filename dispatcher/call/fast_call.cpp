@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "call/result_shapes.hpp"
 #include "memory/tensors/overlap.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/owned_value.hpp"
@@ -41,6 +42,29 @@ bool takes_result(const TensorImpl& target, const OpEntry& op, const FastRow& ro
   return true;
 }
 
+// The outputs of one call, until the caller has them.
+struct FreshResults {
+  FreshResults() = default;
+  FreshResults(const FreshResults&) = delete;
+  ~FreshResults() {
+    for (int32_t i = 0; i < count; ++i) release(impl(values[i].u.t));
+  }
+  void add(TensorImpl* tensor) {
+    values[count] = tensor_value(tensor);
+    values[count++].flags = BP_VALUE_GIVEN;
+  }
+  void hand_to(bp_value* outs) {
+    for (int32_t i = 0; i < count; ++i) {
+      outs[i] = values[i];
+      outs[i].flags = 0;
+    }
+    count = 0;
+  }
+
+  bp_value values[kMaxFastResults];
+  int32_t count = 0;
+};
+
 [[gnu::constructor]] void register_resolved() { handlers.resolved = run_resolved; }
 
 }  // namespace
@@ -75,6 +99,35 @@ bool call_fast_into(const OpEntry& op, const Plan& plan, const bp_value* args, c
   if (const bp_status status = try_fast_row(op, *row, args, op.n_args, &result, mask, operands)) [[unlikely]]
     fail_fast_call(op, *row, *target.storage->device, status, &none);  // the output stays the caller's
   target.storage->version.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+template <>
+bool call_fast<FastPath::kSeveral>(const OpEntry& op, const Plan& plan, const bp_value* args, bp_value* outs,
+                                   uint64_t mask, Operands operands) {
+  for (int32_t i = 0; i < op.n_results; ++i)
+    if (outs[i].flags != 0) return false;
+  if (operands.numbers() || must_decompose(op)) return false;
+  const FastRow* row = fast_row_for(plan, op.n_args, operands);
+  if (!row) return false;
+  Device& device = *operands.first->storage->device;
+  const Call call{op, args, op.n_args, outs, op.n_results, mask};
+  ResultShapes shapes(call);
+  FreshResults made;
+  for (int32_t i = 0; i < op.n_results; ++i) {
+    const ShapeResult& shape = shapes.of(i);
+    const bp_dtype dtype = result_dtype(*op.record, args, op.n_args, i, operands.first->dtype);
+    made.add(new_tensor(device, dtype, shape.ndim, shape.sizes));
+  }
+  bp_frame frame = row->frame;
+  frame.ordinal = operands.first->ordinal;
+  frame.keys = mask;
+  frame.compute = operands.first->dtype;
+  bp_value none{};
+  if (const bp_status status = row->fn(&frame, args, op.n_args, made.values, op.n_results)) [[unlikely]]
+    fail_fast_call(op, *row, device, status, &none);
+  made.hand_to(outs);
+  counters.kernels.store(counters.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return true;
 }
 

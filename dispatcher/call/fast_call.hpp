@@ -1,7 +1,7 @@
 // The fast path of the commonest calls: tensors of one synchronous device, of one dtype where they promote, that the
-// best row takes as they are, and one result, which for elementwise ops may be given; or a view. It decides nothing on
-// its own: it declines whenever the slow path (device_call.cpp) would do more than make the output and call that row,
-// and the two give the same result.
+// best row takes as they are, and fresh results, or the given result of an elementwise op; or a view. It decides
+// nothing on its own: it declines whenever the slow path (device_call.cpp) would do more than make the output and call
+// that row, and the two give the same result.
 //
 // What does not depend on the call is in the op's plan. Here is what every call runs, inline in its edges
 // (dispatch.cpp) and without a Call in memory; the rest is in fast_call.cpp and view_call.cpp.
@@ -88,6 +88,11 @@ template <FastPath kPath>
   run_fast_row(op, *row, args, op.n_args, out, mask, operands);
   return true;
 }
+
+// fast_call.cpp.
+template <>
+bool call_fast<FastPath::kSeveral>(const OpEntry& op, const Plan& plan, const bp_value* args, bp_value* outs,
+                                   uint64_t mask, Operands operands);
 
 // view_call.cpp, where its edges are made.
 template <>

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backplane/abi/signature.h"
+#include "backplane/abi/vocabulary.h"
 #include "record/builtins.hpp"
 #include "record/dtype_rules.hpp"
 #include "record/foreign_struct.hpp"
@@ -170,6 +171,7 @@ void Copier::read_head(const bp_op_def& source) {
   def.file = optional_text(def.file, kMaxText, "file");
   def.tags = optional_text(def.tags, kMaxText, "tags");
   def.reserved = 0;
+  def.reserved_tail = 0;
   check_flags(def.flags, kOpFlags, BP_HINTS_OF_64, "op record '", name, "'");
   check_flags(def.dtype_flags, kDtypeFlags, BP_HINTS_OF_32, "op record '", name, "': its dtype_flags");
 }
@@ -269,6 +271,8 @@ std::unique_ptr<OpRecord> copy_record(const bp_op_def& def) {
   Copier(*op).copy(def);
   verify_program(*op);
   verify_rules(*op);
+  const uint16_t region = bp_region_of(&op->def);
+  op->def.region = region <= BP_REGION_PRODUCT ? region : uint16_t{BP_REGION_NONE};
   for (const bp_formula& formula : op->formulas) op->plans.push_back(make_plan(*op, formula));
   op->resolved = resolved_args(*op);
   if (op->results.size() == 1 && op->shape_words[0])

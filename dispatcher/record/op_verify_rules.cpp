@@ -73,6 +73,34 @@ void verify_flags(const OpRecord& op) {
   require(op, !(flags & BP_OP_INPLACE) || op.tensor_args, "an in-place variant needs a tensor argument");
 }
 
+// The region that the record states. The regions of later minors are not read, so they are not checked.
+void verify_region(const OpRecord& op) {
+  const uint64_t flags = op.def.flags;
+  const auto states = [&](std::string_view word) { return op.shape_words.size() == 1 && op.shapes[0].name == word; };
+  const bool first = op.tensor_args == 1 && op.simple_tensors && op.results.size() == 1;
+  require(op, op.def.join == BP_JOIN_NONE || op.def.region == BP_REGION_REDUCE, "it states what joins elements, ",
+          op.def.join, ", but its region is not a reduction");
+  switch (op.def.region) {
+    case BP_REGION_CAST:
+      return require(op, first && (flags & BP_OP_ELEMENTWISE), "a region `cast` reads one tensor, elementwise");
+    case BP_REGION_VIEW:
+      return require(op, first && (flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW)),
+                     "a region `view` is a view of the first argument");
+    case BP_REGION_ELEMENTWISE:
+      return require(op, (flags & BP_OP_ELEMENTWISE) != 0, "a region `elementwise` is an elementwise op");
+    case BP_REGION_REDUCE:
+      require(op, first && states("reduce") && op.shapes[0].n_args > 1 && op.shapes[0].args[1] == 1,
+              "a region `reduce` has the shape reduce(x, axes) of its first two arguments");
+      return require(op, op.def.join > BP_JOIN_NONE && op.def.join <= BP_JOIN_ALL,
+                     "a region `reduce` says what joins elements; found ", op.def.join);
+    case BP_REGION_PRODUCT:
+      return require(op, op.tensor_args == 3 && op.simple_tensors && states("matmul"),
+                     "a region `product` has the shape matmul of its first two arguments");
+    default:
+      return;
+  }
+}
+
 void verify_native_only(const OpRecord& op, const bp_formula& formula) {
   require(op, formula.native != nullptr, "a formula of rule ", formula.rule, " is native only, but has no function");
   const uint16_t apart = BP_FORMULA_ZERO | BP_FORMULA_REFUSED | BP_FORMULA_LOOP | BP_FORMULA_TUPLE;
@@ -218,6 +246,7 @@ void verify_rules(OpRecord& op) {
     verify_shape_rule(op, op.shapes[i]);
   }
   verify_flags(op);
+  verify_region(op);
   for (const bp_formula& formula : op.formulas) verify_formula(op, formula);
 }
 

@@ -9,7 +9,8 @@ namespace backplane::core {
 struct KernelRow;  // registry/plan.hpp
 struct OpEntry;    // registry/registry.hpp
 
-inline constexpr int32_t kMaxFastArgs = 8;  // of a fast call whose arguments are resolved
+inline constexpr int32_t kMaxFastArgs = 8;     // of a fast call whose arguments are resolved
+inline constexpr int32_t kMaxFastResults = 4;  // of a fast call with several
 
 // The fields that the fast path reads of the best row on a backend, in one place.
 struct FastRow {
@@ -29,6 +30,7 @@ enum class FastPath : uint8_t {
   kLikeOperands,  // elementwise: a fresh output of the operands' common shape
   kInferred,      // a fresh output by the entry's rules
   kFromKernel,    // dynamic: the kernel makes it
+  kSeveral,       // fresh outputs by the entry's rules
   kCount
 };
 

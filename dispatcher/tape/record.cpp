@@ -354,12 +354,14 @@ bool record_fast(const Call& call, const Operands& operands) {
   if (!(elementwise                             ? served.operator()<FastPath::kLikeOperands>()
         : op.fast_path == FastPath::kInferred   ? served.operator()<FastPath::kInferred>()
         : op.fast_path == FastPath::kFromKernel ? served.operator()<FastPath::kFromKernel>()
+        : op.fast_path == FastPath::kSeveral    ? served.operator()<FastPath::kSeveral>()
                                                 : false))
     return false;
-  const bp_value& out = call.outs[0];
-  TensorImpl* result = out.tag == BP_TAG_TENSOR ? impl(out.u.t) : nullptr;
-  const bool same_meta = elementwise && result->dtype == operands.first->dtype;
-  record_node({op, call.args, call.outs, call.args, &result, nullptr, 0, same_meta});
+  TensorImpl* results[kMaxFastResults];
+  for (int32_t i = 0; i < call.n_outs; ++i)
+    results[i] = call.outs[i].tag == BP_TAG_TENSOR ? impl(call.outs[i].u.t) : nullptr;
+  const bool same_meta = elementwise && results[0]->dtype == operands.first->dtype;
+  record_node({op, call.args, call.outs, call.args, results, nullptr, 0, same_meta});
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "graph/plans/executable.hpp"
+#include "graph/regions/crossing.hpp"
 #include "graph/text/parse.hpp"
 #include "graph/text/print.hpp"
 #include "random_graph.hpp"
@@ -204,6 +205,10 @@ TEST_F(Regions, AGraphCrossesAsItIs) {
     EXPECT_EQ(graph.nodes.count, 3u);
     EXPECT_EQ(graph.n_inputs, 1u);
     EXPECT_EQ(graph.n_outputs, 1u);
+    const auto& facts = at<bp_graph_node>(graph.nodes, node);
+    EXPECT_EQ(facts.faults, uint64_t{BP_FAULT_NONE}) << facts.op;
+    EXPECT_EQ(facts.region, node == 1 ? BP_REGION_REDUCE : BP_REGION_ELEMENTWISE) << facts.op;
+    EXPECT_EQ(facts.join, node == 1 ? BP_JOIN_SUM : BP_JOIN_NONE) << facts.op;
     if (node == 1) {
       const auto& sum = at<bp_graph_node>(graph.nodes, 1);
       EXPECT_STREQ(sum.op, "bp::sum");
@@ -233,6 +238,21 @@ TEST_F(Regions, AGraphCrossesAsItIs) {
   EXPECT_EQ(summary.regions, 1u);
   EXPECT_EQ(summary.in_regions, 3u);
   EXPECT_EQ(summary.kernels + summary.calls, 0u);
+}
+
+TEST(Faults, OfDivisorsAndExponentsAreThoseOfIntegers) {
+  constexpr uint64_t kDivision = BP_FAULT_DIVISION, kNone = BP_FAULT_NONE, kBoth = kDivision | BP_FAULT_INDEX;
+  for (const bp_dtype dtype : {BP_INT8, BP_INT64, BP_UINT8, BP_UINT64, BP_DTYPE_NONE}) {
+    EXPECT_EQ(faults_in(kDivision, dtype), kDivision) << dtype;
+    EXPECT_EQ(faults_in(kBoth, dtype), kBoth) << dtype;
+  }
+  for (const bp_dtype dtype : {BP_BOOL, BP_FLOAT16, BP_FLOAT64, BP_COMPLEX64}) {
+    EXPECT_EQ(faults_in(kDivision, dtype), kNone) << dtype;
+    EXPECT_EQ(faults_in(BP_FAULT_EXPONENT, dtype), kNone) << dtype;
+    EXPECT_EQ(faults_in(kBoth, dtype), uint64_t{BP_FAULT_INDEX}) << dtype;
+    EXPECT_EQ(faults_in(BP_FAULTS_UNSTATED, dtype), uint64_t{BP_FAULTS_UNSTATED}) << dtype;
+  }
+  EXPECT_EQ(faults_in(kNone, BP_INT32), kNone);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ using Places = std::vector<size_t>;
 
 FusedOps with_rows() {
   FusedOps ops = kOps;
-  ops.reductions = {{"t::sum", "sum"}};
-  ops.accumulator = [](std::string_view, bp_dtype result) {
+  ops.joins[BP_JOIN_SUM] = "sum";
+  ops.accumulator = [](uint16_t, bp_dtype result) {
     return result == BP_FLOAT16 ? bp_dtype{BP_FLOAT32} : result == BP_BOOL ? bp_dtype{BP_DTYPE_NONE} : result;
   };
   ops.longest_row = 1000;

@@ -34,10 +34,18 @@ class TinyGraph {
     const int64_t made = value(dtype, std::move(dims));
     const auto& kept = args_.emplace_back(std::move(args));
     const auto& result = results_.emplace_back(static_cast<uint32_t>(made));
+    const std::string_view name = op;
+    const uint16_t region = name == "t::cast"   ? BP_REGION_CAST
+                            : name == "t::view" ? BP_REGION_VIEW
+                            : name == "t::sum"  ? BP_REGION_REDUCE
+                                                : BP_REGION_ELEMENTWISE;
+    const uint16_t join = region == BP_REGION_REDUCE ? BP_JOIN_SUM : BP_JOIN_NONE;
+    const uint64_t faults = name == "t::divide" ? BP_FAULT_DIVISION : BP_FAULT_NONE;
     nodes_.push_back({op, 0, 1, kept.data(), &result, static_cast<uint32_t>(kept.size()), 1, compute, 0, 0,
-                      ~uint64_t{0}, 0, nullptr});
+                      ~uint64_t{0}, 0, nullptr, faults, region, join, 0});
     return made;
   }
+  bp_graph_node& at(size_t i) { return nodes_[i]; }
   void recompute(std::initializer_list<size_t> nodes) {
     for (const size_t i : nodes) nodes_[i].flags |= BP_GRAPH_NODE_RECOMPUTED;
   }
@@ -79,10 +87,7 @@ inline bp_value number(double value) {
 inline const FusedOps kOps{{{{"t::plus", BP_FLOAT32}, {"plus_f", 2, BP_FLOAT32}},
                             {{"t::less", BP_FLOAT32}, {"less_f", 2, BP_BOOL}},
                             {{"t::divide", BP_INT32}, {"divide_i", 2, BP_INT32}},
-                            {{"t::choose", BP_FLOAT32}, {"choose_f", 3, BP_FLOAT32}}},
-                           {"t::cast"},
-                           {"t::view"},
-                           [](std::string_view op, bp_dtype) { return op == "t::divide"; }};
+                            {{"t::choose", BP_FLOAT32}, {"choose_f", 3, BP_FLOAT32}}}};
 inline constexpr bp_device kHere{2, 0};
 
 }  // namespace backplane::plugin

@@ -10,7 +10,7 @@ PROGRAM = """
 import backplane as bp
 
 x, row = bp.arange(6.0).reshape(2, 3), bp.ones(3)
-print((x + x).tolist(), (x + row).tolist(), x.T.shape)
+print((x + x).tolist(), (x + row).tolist(), x.T.shape, x.max(dim=1).indices.tolist())
 leaf = bp.ones((2, 3)).requires_grad_()
 (leaf * 2).sum().backward()
 print(leaf.grad.tolist())
@@ -42,6 +42,7 @@ def test_reports_change_no_result(all_topics):
     ("dispatch: bp::add(float32[2, 3], float32[3]): no fast path: the tensors differ",),
     ("dispatch: bp::add: device cpu, computed in float32; the row of plugin", ".cpp:"),
     ("dispatch: bp::permute_dims(", "fast path; a view"),
+    ("dispatch: bp::max_with_indices(float32[2, 3], ", "fast path; the row of plugin"),
     ("dispatch: bp::sum(", 'no fast path: key "autograd" intercepts it; slot: '),
     ("guard: <lambda>: traced, 3 nodes: first call",),
     ("guard: <lambda>: kept trace 1 of 1 answers",),

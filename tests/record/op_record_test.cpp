@@ -286,5 +286,80 @@ TEST(CopyRecord, RefusesVariablesOutOfPlace) {
   EXPECT_THAT(refusal(again), HasSubstr("again within its own body"));
 }
 
+// ---- regions ----
+
+// t::op(x, axes), or (x, y), with the shape word and flags.
+ToyRecord with_shape(const char* word, std::vector<uint32_t> args, uint64_t flags) {
+  ToyRecord toy("t::op");
+  toy.arg("x");
+  const std::string_view name = word;
+  if (name == "matmul")
+    toy.arg("y");
+  else if (name == "reduce" || name == "view.permute")
+    toy.arg("axes", BP_TYPE_AXES);
+  else if (name != "broadcast")
+    toy.arg("shape", BP_TYPE_SHAPE);
+  toy.result("out", word, std::move(args));
+  toy.flags = flags;
+  if (flags & BP_OP_VIEW) toy.alias = 0;
+  return toy;
+}
+
+TEST(CopyRecord, DerivesARegionThatIsNotStated) {
+  const auto derived = [](ToyRecord toy) { return toy.record()->def.region; };
+  EXPECT_EQ(derived(with_shape("broadcast", {0}, BP_OP_ELEMENTWISE)), BP_REGION_ELEMENTWISE);
+  EXPECT_EQ(derived(with_shape("view.reshape", {0, 1}, BP_OP_VIEW)), BP_REGION_VIEW);
+  EXPECT_EQ(derived(with_shape("view.expand", {0, 1}, BP_OP_VIEW)), BP_REGION_VIEW);
+  EXPECT_EQ(derived(with_shape("view.permute", {0, 1}, BP_OP_VIEW)), BP_REGION_NONE) << "another order";
+  EXPECT_EQ(derived(with_shape("reduce", {0, 1}, BP_OP_REDUCTION)), BP_REGION_NONE) << "what joins is not known";
+}
+
+TEST(CopyRecord, VerifiesARegionThatIsStated) {
+  struct Stated {
+    const char* word;
+    std::vector<uint32_t> args;
+    uint64_t flags;
+    uint16_t region, join;
+    const char* words;  // "": it is taken
+  };
+  const Stated all[] = {
+      {"broadcast", {0}, BP_OP_ELEMENTWISE, BP_REGION_CAST, BP_JOIN_NONE, ""},
+      {"broadcast", {0}, 0, BP_REGION_CAST, BP_JOIN_NONE, "a region `cast` reads one tensor, elementwise"},
+      {"view.reshape", {0, 1}, BP_OP_VIEW, BP_REGION_VIEW, BP_JOIN_NONE, ""},
+      {"broadcast", {0}, 0, BP_REGION_VIEW, BP_JOIN_NONE, "a region `view` is a view of the first argument"},
+      {"reduce", {0, 1}, BP_OP_REDUCTION, BP_REGION_ELEMENTWISE, BP_JOIN_NONE, "is an elementwise op"},
+      {"reduce", {0, 1}, BP_OP_REDUCTION, BP_REGION_REDUCE, BP_JOIN_ALL, ""},
+      {"reduce", {0, 1}, BP_OP_REDUCTION, BP_REGION_REDUCE, BP_JOIN_NONE, "says what joins elements; found 0"},
+      {"reduce", {0, 1}, BP_OP_REDUCTION, BP_REGION_REDUCE, BP_JOIN_ALL + 1, "says what joins elements; found 7"},
+      {"broadcast", {0}, 0, BP_REGION_REDUCE, BP_JOIN_SUM, "has the shape reduce(x, axes)"},
+      {"broadcast", {0}, BP_OP_ELEMENTWISE, BP_REGION_DERIVED, BP_JOIN_SUM, "but its region is not a reduction"},
+      {"matmul", {0, 1}, 0, BP_REGION_PRODUCT, BP_JOIN_NONE, ""},
+      {"broadcast", {0}, 0, BP_REGION_PRODUCT, BP_JOIN_NONE, "has the shape matmul"},
+  };
+  for (const Stated& each : all) {
+    ToyRecord toy = with_shape(each.word, each.args, each.flags);
+    bp_op_def def = toy.def();
+    def.region = each.region;
+    def.join = each.join;
+    EXPECT_THAT(error_of([&] { EXPECT_EQ(copy_record(def)->def.region, each.region); }), HasSubstr(each.words))
+        << each.word << " " << each.region;
+    if (*each.words == 0) EXPECT_EQ(error_of([&] { copy_record(def); }), "") << each.word << " " << each.region;
+  }
+  ToyRecord toy = with_shape("broadcast", {0}, BP_OP_ELEMENTWISE);
+  bp_op_def later = toy.def();
+  later.region = BP_REGION_PRODUCT + 1;
+  EXPECT_EQ(copy_record(later)->def.region, BP_REGION_NONE) << "of a later minor: nobody may fuse it";
+}
+
+TEST(CopyRecord, AnOlderRecordStatesNoFaults) {
+  ToyRecord toy = with_shape("broadcast", {0}, BP_OP_ELEMENTWISE);
+  bp_op_def older = toy.def();
+  older.faults = BP_FAULT_NONE;
+  EXPECT_EQ(copy_record(older)->def.faults, uint64_t{BP_FAULT_NONE});
+  older.header.struct_size = offsetof(bp_op_def, faults);
+  EXPECT_EQ(copy_record(older)->def.faults, uint64_t{BP_FAULTS_UNSTATED});
+  EXPECT_EQ(copy_record(older)->def.region, BP_REGION_ELEMENTWISE);
+}
+
 }  // namespace
 }  // namespace backplane::core

@@ -1,8 +1,6 @@
-// Which nodes the fuser takes. Elementwise ops and reductions are those that kernels have made known; no op of them is
-// named here.
+// Which nodes the fuser takes. Elementwise ops and reductions are those that kernels have made known; casts and views
+// are those that the graph says are.
 #include "fuse/node_kind.hpp"
-
-#include <string_view>
 
 namespace backplane::cpu::fuse {
 namespace {
@@ -117,10 +115,6 @@ NodePlan reduction_of(const GraphView& graph, uint32_t i, const RowReduction* re
   return plan;
 }
 
-bool named(std::string_view op, std::initializer_list<const char*> names) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
-
 }  // namespace
 
 bp_dtype reduced_dtype(const GraphView& graph, uint32_t i) {
@@ -143,9 +137,8 @@ NodePlan plan_of(const GraphView& graph, uint32_t i, bp_device device) {
   if (const ElementwiseOp op = find_elementwise(node.op); op.row != nullptr) return map_of(graph, i, op);
   if (const RowReduction* reduction = RowReduction::find(node.op)) return reduction_of(graph, i, reduction);
   NodePlan plan;
-  if (named(node.op, {"bp::cast", "bp::copy"})) plan.kind = NodeKind::kCast;
-  if (named(node.op, {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"}))
-    plan.kind = NodeKind::kSame;
+  if (graph.region(i) == BP_REGION_CAST) plan.kind = NodeKind::kCast;
+  if (graph.region(i) == BP_REGION_VIEW) plan.kind = NodeKind::kSame;
   if (plan.kind == NodeKind::kNone) return none("it is not an elementwise op or a reduction");
   if (node.n_args < 1 || node.args[0].tag != BP_TAG_REF) return none("it reads no tensor");
   plan.operand = node.args[0].u.i;

@@ -4,16 +4,10 @@
 #include "backplane/plugin/compiler.hpp"
 #include "backplane/plugin/scalar_ops.hpp"
 #include "fuse/executable.hpp"
-#include "kernels/refused.hpp"
 #include "libraries/nvrtc.hpp"
 
 namespace backplane::cuda {
 namespace {
-
-bool refuses(std::string_view op, bp_dtype dtype) {
-  return (BP_DTYPE_BIT(dtype) & BP_MASK_INTEGER) != 0 &&
-         refused_integer(op.substr(op.rfind(':') + 1).data()) != DataFault::kNone;
-}
 
 // The host reads it as long as the plugin is there. nullptr: NVRTC is.
 const char* why_no_compiler() {
@@ -31,10 +25,7 @@ struct Compiler {
       BP_EXECUTABLE_CAPTURABLE;  // it launches kernels, whose arguments are copied
 
   static plugin::FusedRules rules(bp_device device, const plugin::GraphView& graph) {
-    static const plugin::FusedOps ops{plugin::scalar_ops(),
-                                      {"bp::cast", "bp::copy"},
-                                      {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
-                                      refuses};
+    static const plugin::FusedOps ops{plugin::scalar_ops()};
     return {graph, device, ops, 0};
   }
 

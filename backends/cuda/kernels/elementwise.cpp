@@ -12,6 +12,8 @@
 namespace backplane::cuda {
 namespace {
 
+static_assert(kFaultDivision == BP_FAULT_DIVISION && kFaultExponent == BP_FAULT_EXPONENT);
+
 // Makes the innermost dimension one of packs, as the kernel takes them, where it can be cut so.
 bool cut_into_packs(Loop& loop, std::span<const int64_t> items) {
   const uint32_t together = together_of(*std::max_element(items.begin(), items.end()));
@@ -36,14 +38,15 @@ bool cut_into_packs(Loop& loop, std::span<const int64_t> items) {
   return true;
 }
 
+// `kMayRefuse`: in integer dtypes, some y.
+template <bool kMayRefuse>
 void elementwise(const Call& call) {
   std::array<int64_t, kMaxOperands> items;
   items.fill(plugin::kItemSize[call.compute()]);
   items[0] = item_of(call.output());
   const size_t operands = 1 + call.n_args();
   const std::string module = std::string("elementwise_") + plugin::dtype_name(call.compute());
-  const bool refuses =
-      (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0 && refused_integer(call.row().name) != DataFault::kNone;
+  const bool refuses = kMayRefuse && (BP_DTYPE_BIT(call.compute()) & BP_MASK_INTEGER) != 0;
   DataError* error = nullptr;
   call.for_each_loop(call.compute(), [&](Loop& loop) {
     if (refuses && !error) error = call.expect_error();
@@ -67,12 +70,22 @@ void where(const Call& call) {
       BP_BOOL);
 }
 
-using Masks = std::map<std::string_view, bp_dtype_mask>;
+struct Functions {
+  bp_dtype_mask dtypes = 0;
+  bool may_refuse = false;
+};
+using Ops = std::map<std::string_view, Functions>;
+
+void add(Ops& ops, const char* op, unsigned faults, bp_dtype dtype) {
+  Functions& functions = ops[op];
+  functions.dtypes |= BP_DTYPE_BIT(dtype);
+  functions.may_refuse = refused_integer(faults) != DataFault::kNone;
+}
 
 // The lists of a dtype, whose functions compute in `Name`.
-#define BACKPLANE_ROW(op, function, number) ops[#op] |= BP_DTYPE_BIT(dtype);
+#define BACKPLANE_ROW(op, function, number) add(ops, #op, scalar::op::kFaults, dtype);
 #define BACKPLANE_LISTS(Name)                                                                      \
-  void add_##Name(Masks& ops, bp_dtype dtype) {                                                    \
+  void add_##Name(Ops& ops, bp_dtype dtype) {                                                      \
     BP_SCALAR_UNARY_##Name##_##Name(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_##Name(BACKPLANE_ROW) \
         BP_SCALAR_UNARY_##Name##_bool(BACKPLANE_ROW) BP_SCALAR_BINARY_##Name##_bool(BACKPLANE_ROW) \
   }
@@ -90,7 +103,7 @@ BACKPLANE_LISTS(float64)
 BACKPLANE_LISTS(complex64)
 BACKPLANE_LISTS(complex128)
 
-void add_other_results(Masks& ops) {
+void add_other_results(Ops& ops) {
   bp_dtype dtype = BP_COMPLEX64;
   BP_SCALAR_UNARY_complex64_float32(BACKPLANE_ROW) dtype = BP_COMPLEX128;
   BP_SCALAR_UNARY_complex128_float64(BACKPLANE_ROW) dtype = BP_FLOAT32;
@@ -98,8 +111,8 @@ void add_other_results(Masks& ops) {
   BP_SCALAR_BINARY_float64_complex128(BACKPLANE_ROW)
 }
 
-Masks all_masks() {
-  Masks ops;
+Ops all_ops() {
+  Ops ops;
   add_bool(ops, BP_BOOL), add_int8(ops, BP_INT8), add_int16(ops, BP_INT16), add_int32(ops, BP_INT32);
   add_int64(ops, BP_INT64), add_uint8(ops, BP_UINT8), add_uint16(ops, BP_UINT16), add_uint32(ops, BP_UINT32);
   add_uint64(ops, BP_UINT64), add_float32(ops, BP_FLOAT32), add_float64(ops, BP_FLOAT64);
@@ -115,8 +128,10 @@ constexpr uint32_t kFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_IN
 }  // namespace
 
 void register_elementwise(const Registration& registration) {
-  for (const auto& [op, dtypes] : all_masks())
-    registration.row(op.data(), kernel<elementwise>, dtypes, kFlags, __FILE__, __LINE__);
+  for (const auto& [op, functions] : all_ops()) {
+    const bp_kernel_fn fn = functions.may_refuse ? kernel<elementwise<true>> : kernel<elementwise<false>>;
+    registration.row(op.data(), fn, functions.dtypes, kFlags, __FILE__, __LINE__);
+  }
 #define BACKPLANE_SELECT(op, function, number) \
   registration.row(#op, kernel<where>, BP_MASK_ANY, kFlags, __FILE__, __LINE__);
   BP_SCALAR_TERNARY_bool_bool(BACKPLANE_SELECT)

@@ -11,21 +11,13 @@ namespace backplane::cuda {
 #define BP_CUDA_ANYWHERE
 #endif
 
-// For which y of an integer dtype an op refuses, named without its namespace, as the registry's ops do.
-BP_CUDA_ANYWHERE constexpr DataFault refused_integer(const char* op) {
-  constexpr struct {
-    const char* op;
-    DataFault fault;
-  } kRefusing[] = {{"floor_divide", DataFault::kDivisorZero},
-                   {"remainder", DataFault::kDivisorZero},
-                   {"fmod", DataFault::kDivisorZero},
-                   {"pow", DataFault::kNegativeExponent}};
-  for (const auto& row : kRefusing) {
-    const char *a = op, *b = row.op;
-    while (*a != 0 && *a == *b) ++a, ++b;
-    if (*a == *b) return row.fault;
-  }
-  return DataFault::kNone;
+// BP_FAULT_DIVISION and BP_FAULT_EXPONENT: nvcc does not read the contract (elementwise.cpp compares them).
+constexpr unsigned kFaultDivision = 4, kFaultExponent = 8;
+
+// For which y of an integer dtype an op with these faults refuses.
+BP_CUDA_ANYWHERE constexpr DataFault refused_integer(unsigned faults) {
+  if (faults & kFaultDivision) return DataFault::kDivisorZero;
+  return faults & kFaultExponent ? DataFault::kNegativeExponent : DataFault::kNone;
 }
 
 }  // namespace backplane::cuda

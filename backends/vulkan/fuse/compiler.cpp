@@ -4,14 +4,9 @@
 #include "backplane/plugin/compiler.hpp"
 #include "backplane/plugin/scalar_ops.hpp"
 #include "fuse/executable.hpp"
-#include "kernels/refused.hpp"
 
 namespace backplane::vulkan {
 namespace {
-
-bool refuses(std::string_view op, bp_dtype dtype) {
-  return refused(op.substr(op.rfind(':') + 1), dtype) != FaultKind::kNone;
-}
 
 // What a dispatch costs, elements of this number hardly do; of larger ones no memory is to live until the last is
 // there.
@@ -22,21 +17,19 @@ constexpr int64_t kLongestRow = 16384;
 
 // As the kernels of reductions accumulate. Sums that are bools count before they are one, which a join of bools does
 // not.
-bp_dtype accumulator(std::string_view op, bp_dtype result) {
-  const bool counts = op == "bp::sum" || op == "bp::prod";
+bp_dtype accumulator(uint16_t join, bp_dtype result) {
+  const bool counts = join == BP_JOIN_SUM || join == BP_JOIN_PROD;
   return counts && result == BP_BOOL ? bp_dtype{BP_DTYPE_NONE} : partial_dtype(result);
 }
 
 plugin::FusedOps fused_ops(bool rows) {
-  plugin::FusedOps ops{plugin::scalar_ops(),
-                       {"bp::cast", "bp::copy"},
-                       {"bp::reshape", "bp::expand_dims", "bp::squeeze", "bp::broadcast_to"},
-                       refuses,
-                       kMostAlike};
+  plugin::FusedOps ops{plugin::scalar_ops(), kMostAlike};
   if (!rows) return ops;
   // The functions of shaders/region_rows.comp; of bools the largest is whether there is any.
-  ops.reductions = {{"bp::sum", "sum"}, {"bp::prod", "prod"}, {"bp::max", "max"},
-                    {"bp::min", "min"}, {"bp::any", "max"},   {"bp::all", "min"}};
+  ops.joins[BP_JOIN_SUM] = "sum";
+  ops.joins[BP_JOIN_PROD] = "prod";
+  ops.joins[BP_JOIN_MAX] = ops.joins[BP_JOIN_ANY] = "max";
+  ops.joins[BP_JOIN_MIN] = ops.joins[BP_JOIN_ALL] = "min";
   ops.accumulator = accumulator;
   ops.longest_row = kLongestRow;
   return ops;

@@ -27,18 +27,18 @@ struct Functions {
   std::vector<bp_dtype> dtypes;
 };
 
-void add(Table& table, const char* op, const Functions& functions, uint8_t number) {
+void add(Table& table, const char* op, unsigned faults, const Functions& functions, uint8_t number) {
   Elementwise& row = table[std::string("bp::") + op];
   const bool same = functions.list == kUnarySame || functions.list == kBinarySame;
   row.in_place = row.in_place && same;
   for (const bp_dtype dtype : functions.dtypes) {
-    const auto option = static_cast<uint8_t>(functions.list | static_cast<uint8_t>(refused(op, dtype)) << 3);
+    const auto option = static_cast<uint8_t>(functions.list | static_cast<uint8_t>(refused(faults, dtype)) << 3);
     row.dtypes |= BP_DTYPE_BIT(dtype);
     row.shaders[dtype] = {functions.module, {number, static_cast<uint8_t>(dtype), 0, option}};
   }
 }
 
-#define BACKPLANE_ROW(op, function, number) add(table, #op, functions, number);
+#define BACKPLANE_ROW(op, function, number) add(table, #op, scalar::op::kFaults, functions, number);
 #define BACKPLANE_LIST(list, name, rows, ...)                                   \
   {                                                                             \
     static_assert(rows##_COUNT <= 256, "8 bits hold a function's number");      \

@@ -145,10 +145,12 @@ ValueId Layout::donated_value(SlotId donor) const {
   return input < donated_.size() && donated_[input] ? value : kNone;
 }
 
-// Data may be refused where integers are operands: indices, divisors. Else elementwise nodes take all data.
+// An op that states its faults finds them in integers where it is elementwise: indices, divisors, exponents.
 bool Layout::node_may_fail(NodeId id) const {
   const Graph& graph = *plan_.graph;
   const Node& node = graph.node(id);
+  if (node.op->record->def.faults == BP_FAULT_NONE) return false;
+  if (node.op->record->def.faults == BP_FAULTS_UNSTATED) return true;
   bool floats = true;
   const auto check = [&](ValueId v) {
     floats = floats && (BP_DTYPE_BIT(graph.value(v).dtype) & (BP_MASK_FLOATING | BP_MASK_COMPLEX | BP_MASK_BOOL));

@@ -103,6 +103,13 @@ bool CrossingGraph::resolve(const Node& node, std::vector<bp_value>& args, bp_dt
   return true;
 }
 
+uint64_t faults_in(uint64_t faults, bp_dtype compute) {
+  if (faults == BP_FAULTS_UNSTATED || compute == BP_DTYPE_NONE || (BP_MASK_INTEGER & BP_DTYPE_BIT(compute)))
+    return faults;
+  const uint64_t left = faults & ~uint64_t{BP_FAULT_DIVISION | BP_FAULT_EXPONENT};
+  return left == 0 ? uint64_t{BP_FAULT_NONE} : left;
+}
+
 void CrossingGraph::add_node(NodeId id) {
   const Node& node = graph_.node(id);
   const OpRecord& record = *node.op->record;
@@ -130,6 +137,9 @@ void CrossingGraph::add_node(NodeId id) {
   crossing.n_results = node.n_results;
   crossing.shares = record.def.promote;
   crossing.op_flags = record.def.flags;
+  crossing.faults = faults_in(record.def.faults, crossing.compute);
+  crossing.region = record.def.region;
+  crossing.join = record.def.join;
   crossing.flags = node.flags & Node::kRecomputed ? BP_GRAPH_NODE_RECOMPUTED : 0;
   if (node.location < graph_.locations().size()) {
     const Location& at = graph_.locations()[node.location];

@@ -10,6 +10,10 @@
 
 namespace backplane::core::graph {
 
+// Which of an op's faults a call in a compute dtype may meet: divisors and exponents are refused in integer dtypes
+// only. BP_DTYPE_NONE: the dtype is not known.
+uint64_t faults_in(uint64_t faults, bp_dtype compute);
+
 class CrossingGraph {
  public:
   // The nodes in an order in which they run; what others read of them. Its inputs are what the nodes read and do not

@@ -11,10 +11,9 @@ constexpr uint32_t kFlags = BP_KERNEL_LOOP | BP_KERNEL_IMMEDIATES | BP_KERNEL_IN
 // The kernel refuses integers without a defined result; the scalar functions would give some number.
 template <class Op, class T>
 void check_second(const Context& call, T y) {
-  if constexpr (std::is_integral_v<T> &&
-                (std::is_same_v<Op, scalar::floor_divide> || std::is_same_v<Op, scalar::remainder>))
+  if constexpr (std::is_integral_v<T> && (Op::kFaults & BP_FAULT_DIVISION))
     BP_CHECK(y != 0, DATA, call.op_name(), ": an integer divisor is 0; expected every divisor to differ from 0");
-  if constexpr (std::is_integral_v<T> && std::is_same_v<Op, scalar::pow>)
+  if constexpr (std::is_integral_v<T> && (Op::kFaults & BP_FAULT_EXPONENT))
     BP_CHECK(y >= 0, DATA, call.op_name(), ": an integer exponent is ", +y,
              "; expected 0 or more, or a floating dtype");
 }

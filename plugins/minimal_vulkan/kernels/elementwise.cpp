@@ -20,10 +20,11 @@ void unary(Context call, ConstTensor<void> x, MutTensor<void> out) {
       .run(Walk(call, {out.handle(), x.handle()}));
 }
 
+template <unsigned kFaults>
 void binary(Context call, ConstTensor<void> x, ConstTensor<void> y, MutTensor<void> out) {
   const std::string op = call.op_name();
   const bool whole = (BP_DTYPE_BIT(x.dtype()) & BP_MASK_INTEGER) != 0;
-  const bool divides = whole && (op == "bp::floor_divide" || op == "bp::remainder"), raises = whole && op == "bp::pow";
+  const bool divides = whole && (kFaults & BP_FAULT_DIVISION), raises = whole && (kFaults & BP_FAULT_EXPONENT);
   Launch launch(call,
                 out.dtype() == x.dtype() ? Kernel::binary
                 : out.dtype() == BP_BOOL ? Kernel::compare
@@ -66,7 +67,7 @@ struct Row {
 // A line for each would be a page:
 // clang-format off
 #define UNARY(name) {"bp::" #name, kernel<unary>, accepted<scalar::name, 1>}
-#define BINARY(name) {"bp::" #name, kernel<binary>, accepted<scalar::name, 2>}
+#define BINARY(name) {"bp::" #name, kernel<binary<scalar::name::kFaults>>, accepted<scalar::name, 2>}
 constexpr Row kRows[] = {
     UNARY(negative), UNARY(abs), UNARY(sign), UNARY(conj), UNARY(bitwise_invert), UNARY(sqrt), UNARY(exp),
     UNARY(expm1), UNARY(log), UNARY(log1p), UNARY(sin), UNARY(cos), UNARY(atan), UNARY(tanh), UNARY(erf),

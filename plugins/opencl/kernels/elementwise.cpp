@@ -22,11 +22,12 @@ void unary(Context call, ConstTensor<void> x, MutTensor<void> out) {
       .run(Walk(call, *out.handle(), 2, dtypes));
 }
 
+template <unsigned kFaults>
 void binary(Context call, ConstTensor<void> x, ConstTensor<void> y, MutTensor<void> out) {
   const bp_dtype dtypes[] = {out.dtype(), x.dtype(), y.dtype()};
   const std::string op = call.op_name();
   const bool whole = (BP_DTYPE_BIT(x.dtype()) & BP_MASK_INTEGER) != 0;
-  const bool divides = whole && (op == "bp::floor_divide" || op == "bp::remainder"), raises = whole && op == "bp::pow";
+  const bool divides = whole && (kFaults & BP_FAULT_DIVISION), raises = whole && (kFaults & BP_FAULT_EXPONENT);
   Launch launch(call, divides || raises ? "checked_binary" : "binary",
                 defines_for("OUT", out.dtype()) + defines_for("X", x.dtype()) + "#define FUNCTION(a, b) " +
                     function_of(call) + "(a, b)\n#define REFUSED(b) ((b) " + (divides ? "==" : "<") + " 0)\n");
@@ -63,7 +64,7 @@ struct Row {
 // A line for each would be a page:
 // clang-format off
 #define UNARY(name) {"bp::" #name, kernel<unary>, accepted<scalar::name, 1>}
-#define BINARY(name) {"bp::" #name, kernel<binary>, accepted<scalar::name, 2>}
+#define BINARY(name) {"bp::" #name, kernel<binary<scalar::name::kFaults>>, accepted<scalar::name, 2>}
 constexpr Row kRows[] = {
     UNARY(negative), UNARY(abs), UNARY(sign), UNARY(conj), UNARY(bitwise_invert), UNARY(sqrt), UNARY(exp),
     UNARY(expm1), UNARY(log), UNARY(log1p), UNARY(sin), UNARY(cos), UNARY(atan), UNARY(tanh), UNARY(erf),

@@ -67,7 +67,11 @@ class Chain {
                         0,
                         ~uint64_t{0},
                         0,
-                        nullptr};
+                        nullptr,
+                        BP_FAULT_NONE,
+                        BP_REGION_ELEMENTWISE,
+                        BP_JOIN_NONE,
+                        0};
     ++n_nodes_;
   }
 
@@ -89,7 +93,23 @@ class Pair {
     for (uint32_t i = 0; i < 2; ++i) {
       args_[i].tag = BP_TAG_REF;
       args_[i].u.i = i;
-      nodes_[i] = {ops[i], 0, 1, &args_[i], &values_made_[i], 1, 1, BP_FLOAT32, 0, 0, ~uint64_t{0}, 0, nullptr};
+      nodes_[i] = {ops[i],
+                   0,
+                   1,
+                   &args_[i],
+                   &values_made_[i],
+                   1,
+                   1,
+                   BP_FLOAT32,
+                   0,
+                   0,
+                   ~uint64_t{0},
+                   0,
+                   nullptr,
+                   BP_FAULT_NONE,
+                   BP_REGION_ELEMENTWISE,
+                   BP_JOIN_NONE,
+                   0};
     }
     graph_ = {BP_HEADER(bp_graph),
               {values_, 3, sizeof(bp_graph_value)},

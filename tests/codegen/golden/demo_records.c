@@ -65,7 +65,7 @@ static const bp_op_def op0_def = {
     op0_accepts, 3u, 0, BP_NO_ARG,
     &op0_program, fit_names, "demo,linear,alias:scaled_sum", 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
-    0, 0u,
+    0, 0u, 1u, 0, 0, 0,
 #endif
 };
 
@@ -119,7 +119,7 @@ static const bp_op_def op1_def = {
     op1_accepts, 1u, 1, BP_NO_ARG,
     &op1_program, fit_names, 0, 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
-    0, 0u,
+    0, 0u, 1u, 0, 0, 0,
 #endif
 };
 
@@ -187,7 +187,7 @@ static const bp_op_def op2_def = {
     op2_accepts, 1u, 0, BP_NO_ARG,
     &op2_program, fit_names, "except:gradient", 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
-    0, 0u,
+    0, 0u, 1u, 0, 0, 0,
 #endif
 };
 
@@ -220,7 +220,7 @@ static const bp_op_def op3_def = {
     op3_accepts, 0u, 0, BP_NO_ARG,
     &no_program, 0, 0, 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
-    0, 0u,
+    0, 0u, 1u, 0, 0, 0,
 #endif
 };
 
@@ -273,7 +273,7 @@ static const bp_op_def op4_def = {
     op4_accepts, 1u, 0, 0,
     &op4_program, fit_names, 0, 0, 0, 0,
 #if BP_TARGET_MINOR >= 3
-    0, 0u,
+    0, 0u, 1u, 0, 0, 0,
 #endif
 };
 

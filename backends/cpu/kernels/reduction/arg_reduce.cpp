@@ -256,9 +256,27 @@ bp_status BP_CALL arg_reduce(const bp_frame* frame, const bp_value* args, int32_
   });
 }
 
+// Of contiguous tensors with few results, by one thread, for which setting up lanes would cost more than the loop.
+template <class T>
+bool take_few(const bp_tensor* x, int32_t axis, const bp_tensor* places, const bp_tensor* values) {
+  constexpr int64_t kFew = 1024;
+  const auto count = static_cast<int64_t>(places->nbytes / sizeof(int64_t));
+  if (count > kFew || !(x->flags & places->flags & values->flags & BP_TENSOR_CONTIGUOUS)) return false;
+  int64_t inner = 1;
+  for (int32_t d = axis + 1; d < x->dl.ndim; ++d) inner *= x->dl.shape[d];
+  const int64_t line = x->dl.ndim == 0 ? 1 : x->dl.shape[axis] * inner;
+  const auto* from = reinterpret_cast<const T*>(data_of(x));
+  const auto* place = reinterpret_cast<const int64_t*>(data_of(places));
+  auto* to = reinterpret_cast<T*>(data_of(values));
+  for (int64_t begin = 0; begin < count; begin += inner, from += line)
+    for (int64_t i = 0; i < inner; ++i) to[begin + i] = from[place[begin + i] * inner + i];
+  return true;
+}
+
 template <class T>
 void take_places(const bp_frame* frame, const bp_tensor* x, int32_t axis, const bp_tensor* places,
                  const bp_tensor* values) {
+  if (take_few<T>(x, axis, places, values)) return;
   const int32_t rank = x->dl.ndim;
   const int64_t stride = rank == 0 ? 0 : x->dl.strides[axis];
   const auto take = [&](char* const* p) -> const char* {

@@ -13,8 +13,8 @@ using In = BP_CUDA_ELEMENT;
 using C = Compute<In>;
 
 // What a kernel refuses where the function over elements has some value.
-__device__ constexpr DataFault refusal_of(const char* op) {
-  return kIsInteger<In> ? refused_integer(op) : DataFault::kNone;
+__device__ constexpr DataFault refusal_of(unsigned faults) {
+  return kIsInteger<In> ? refused_integer(faults) : DataFault::kNone;
 }
 template <DataFault kRefused, class Y>
 __device__ void refuse(DataError* error, Y y) {
@@ -105,7 +105,7 @@ struct StoredOf<float> {
   }
 #define BP_CUDA_UNARY(op, function, number) BP_CUDA_KERNELS(op, 1, function(x))
 #define BP_CUDA_BINARY(op, function, number) \
-  BP_CUDA_KERNELS(op, 2, (refuse<refusal_of(#op)>(loop.error, y), function(x, y)))
+  BP_CUDA_KERNELS(op, 2, (refuse<refusal_of(backplane::scalar::op::kFaults)>(loop.error, y), function(x, y)))
 #define BP_CUDA_LIST(arity, from, to, row) BP_SCALAR_##arity##_##from##_##to(row)
 #define BP_CUDA_ROWS(arity, from, to, row) BP_CUDA_LIST(arity, from, to, row)
 

@@ -52,6 +52,12 @@ typedef struct bp_graph_node {
   uint64_t shares;    /* bit per argument: those that share the compute dtype, as bp_op_def::promote */
   uint64_t op_flags;  /* BP_OP_* of the op */
   const char* source; /* "file:line" of the user's call, for messages; or NULL */
+#if BP_TARGET_MINOR >= 3
+  uint64_t faults; /* BP_FAULT_* that this call may meet in its compute dtype; BP_FAULT_NONE where it takes all data */
+  uint16_t region; /* BP_REGION_*, never DERIVED */
+  uint16_t join;   /* BP_JOIN_* of BP_REGION_REDUCE */
+  uint32_t reserved_tail;
+#endif
 } bp_graph_node;
 
 typedef struct bp_graph {
@@ -65,7 +71,7 @@ typedef struct bp_graph {
 } bp_graph;
 
 BP_STATIC_ASSERT(sizeof(bp_graph_value) == 32, "bp_graph_value");
-BP_STATIC_ASSERT(sizeof(bp_graph_node) == 72, "bp_graph_node");
+BP_STATIC_ASSERT(sizeof(bp_graph_node) == (BP_TARGET_MINOR >= 3 ? 88 : 72), "bp_graph_node");
 BP_STATIC_ASSERT(sizeof(bp_graph) == 64, "bp_graph");
 
 #ifdef __cplusplus

@@ -240,6 +240,37 @@ enum {
   BP_OP_MOVES = 1u << 14         /* moves elements and computes nothing: serves dtypes that the device lacks, too */
 };
 
+/* What a call of the op may find wrong in the data of its arguments, for which it fails with BP_ERROR_DATA. A bit that
+ * is not listed is another error of the data. */
+enum {
+  BP_FAULTS_UNSTATED = 0,      /* no one has said: any */
+  BP_FAULT_NONE = 1u << 0,     /* stated: it takes all data. Stands alone */
+  BP_FAULT_INDEX = 1u << 1,    /* an index or a label is out of range */
+  BP_FAULT_DIVISION = 1u << 2, /* the second argument has a 0; only in integer compute dtypes */
+  BP_FAULT_EXPONENT = 1u << 3, /* the second argument has a number below 0; only in integer compute dtypes */
+  BP_FAULT_DOMAIN = 1u << 4    /* other data that it does not take: a singular matrix, a count below 0 */
+};
+
+/* What a compiler may do with a call of the op that it finds in a graph. */
+enum {
+  BP_REGION_DERIVED = 0,     /* of a record: from its flags and its shape word (bp_region_of in vocabulary.h) */
+  BP_REGION_NONE = 1,        /* nothing */
+  BP_REGION_CAST = 2,        /* the result is the only tensor, in the result's dtype */
+  BP_REGION_VIEW = 3,        /* the elements of the first argument in their order, or repeated by broadcasting */
+  BP_REGION_ELEMENTWISE = 4, /* an element of a result depends on the elements at its place, after broadcasting */
+  BP_REGION_REDUCE = 5,      /* (x, axes, ...): `join` says how the elements along the axes become one */
+  BP_REGION_PRODUCT = 6      /* the matrix product of the first two arguments */
+};
+enum {
+  BP_JOIN_NONE = 0,
+  BP_JOIN_SUM = 1,
+  BP_JOIN_PROD = 2,
+  BP_JOIN_MAX = 3,
+  BP_JOIN_MIN = 4,
+  BP_JOIN_ANY = 5,
+  BP_JOIN_ALL = 6
+};
+
 typedef struct bp_op_def {
   bp_header header;
   const char* name;   /* "namespace::name" or "namespace::name.overload" */
@@ -269,6 +300,10 @@ typedef struct bp_op_def {
   const bp_dtype_set* accepts_sets; /* as `accepts`, and together with it; NULL: `accepts` says it all */
   /* With BP_OP_MOVES: a bit per bool argument that, where it is true, makes the op compute: index_put's accumulate. */
   uint64_t computes_where;
+  uint64_t faults; /* BP_FAULT_* */
+  uint16_t region; /* BP_REGION_* */
+  uint16_t join;   /* BP_JOIN_* of BP_REGION_REDUCE */
+  uint32_t reserved_tail;
 #endif
 } bp_op_def;
 
@@ -276,7 +311,7 @@ BP_STATIC_ASSERT(sizeof(bp_arg_def) == 32, "bp_arg_def");
 BP_STATIC_ASSERT(sizeof(bp_node) == 16, "bp_node");
 BP_STATIC_ASSERT(sizeof(bp_formula) == 48, "bp_formula");
 BP_STATIC_ASSERT(sizeof(bp_shape_rule) == 32, "bp_shape_rule");
-BP_STATIC_ASSERT(sizeof(bp_op_def) == (BP_TARGET_MINOR >= 3 ? 224 : 208), "bp_op_def");
+BP_STATIC_ASSERT(sizeof(bp_op_def) == (BP_TARGET_MINOR >= 3 ? 240 : 208), "bp_op_def");
 
 #ifdef __cplusplus
 }

@@ -258,6 +258,24 @@ static inline int bp_batch_follows(const bp_op_def* op) {
   }
 }
 
+#if BP_TARGET_MINOR >= 3
+/* ---- what compilers may do with the op --------------------------------------------------------- */
+
+/* The op's BP_REGION_*: as stated, or by its shape word and flags. The words of views that keep the order of elements
+ * are listed here; the others skip elements or put them into another order. */
+static inline uint16_t bp_region_of(const bp_op_def* op) {
+  if (op->region != BP_REGION_DERIVED) return op->region;
+  if (op->flags & BP_OP_ELEMENTWISE) return BP_REGION_ELEMENTWISE;
+  if (op->shapes.count == 1 && (op->flags & (BP_OP_VIEW | BP_OP_MAYBE_VIEW))) {
+    const char* word = bp_shape_at(op, 0)->name;
+    if (bp_same_word(word, "view.expand") || bp_same_word(word, "view.reshape") || bp_same_word(word, "view.squeeze") ||
+        bp_same_word(word, "view.unsqueeze"))
+      return BP_REGION_VIEW;
+  }
+  return BP_REGION_NONE;
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

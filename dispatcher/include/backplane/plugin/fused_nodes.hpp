@@ -1,12 +1,14 @@
 // Which nodes of a graph can be fused into calls of scalar functions (backplane/plugin/fused_program.hpp), and which
-// fit each other: elementwise ops for which codegen writes functions, selections, casts, views that keep their
-// elements' order, and, where the backend names some, reductions over the last axes.
+// fit each other, by what the graph says of each (BP_REGION_*, BP_FAULT_*): elementwise ops for which codegen writes
+// functions, selections, casts, views that keep their elements' order, and, where the backend names what joins
+// elements, reductions over the last axes.
 //
 // A region has one space (backplane/plugin/fused_space.hpp). A value has an element for each of the space's, one per
 // row, or one in all. Header-only; constant once it is made.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,12 +49,11 @@ struct FusedNode {
 // The ops that a backend lets be fused.
 struct FusedOps {
   ScalarOps scalars;
-  std::vector<std::string_view> casts, views;            // full names; casts: copies too
-  bool (*refuses)(std::string_view op, bp_dtype dtype);  // may a kernel of it find an error in its data?
   int64_t most_alike = 0;  // elements, up to which regions that share no value are worth one call
-  // Reductions over rows of at most `longest_row` elements: the names of what joins two elements, by full names.
-  std::map<std::string, std::string, std::less<>> reductions{};
-  bp_dtype (*accumulator)(std::string_view op, bp_dtype result) = nullptr;  // BP_DTYPE_NONE: the op is left alone
+  // Reductions over rows of at most `longest_row` elements: the names of what joins two elements, by BP_JOIN_*. One
+  // without a name is left alone.
+  std::array<std::string, BP_JOIN_ALL + 1> joins{};
+  bp_dtype (*accumulator)(uint16_t join, bp_dtype result) = nullptr;  // BP_DTYPE_NONE: it is left alone
   int64_t longest_row = 0;
 };
 
@@ -107,9 +108,6 @@ class FusedRules {
     return node;
   }
   bool computes(bp_dtype dtype) const { return dtype < BP_DTYPE_COUNT && (lacks_ & BP_DTYPE_BIT(dtype)) == 0; }
-  static bool named(std::string_view op, const std::vector<std::string_view>& names) {
-    return std::find(names.begin(), names.end(), op) != names.end();
-  }
   static bool is_number(const bp_value& arg) { return arg.tag >= BP_TAG_BOOL && arg.tag <= BP_TAG_COMPLEX; }
 
   FusedNode node_of(uint32_t i) const {
@@ -134,19 +132,20 @@ class FusedRules {
 
   FusedNode kind_of(uint32_t i) const {
     const bp_graph_node& node = graph_.node(i);
-    const std::string_view op = node.op;
-    if (named(op, ops_.casts)) return moving(i, FusedKind::kCast);
-    if (named(op, ops_.views)) return moving(i, FusedKind::kView);
-    if (const auto reduction = ops_.reductions.find(op); reduction != ops_.reductions.end())
-      return reduction_of(i, reduction->second);
-    const auto found = node.compute < BP_DTYPE_COUNT ? ops_.scalars.find({std::string(op), held_dtype(node.compute)})
-                                                     : ops_.scalars.end();
+    const uint16_t region = graph_.region(i), join = graph_.join(i);
+    if (region == BP_REGION_CAST) return moving(i, FusedKind::kCast);
+    if (region == BP_REGION_VIEW) return moving(i, FusedKind::kView);
+    if (region == BP_REGION_REDUCE && join < ops_.joins.size() && !ops_.joins[join].empty())
+      return reduction_of(i, ops_.joins[join]);
+    const auto found = region == BP_REGION_ELEMENTWISE && node.compute < BP_DTYPE_COUNT
+                           ? ops_.scalars.find({std::string(node.op), held_dtype(node.compute)})
+                           : ops_.scalars.end();
     if (found == ops_.scalars.end()) return none("it is not an elementwise op of the dtype");
     const ScalarOp& scalar = found->second;
     if (!reads_elements(i, scalar.operands)) return none("an argument is not a tensor of its dtype, and not a number");
     if (scalar.result != held_dtype(graph_.value(node.results[0]).dtype))
       return none("its result has another dtype than its function's");
-    if (ops_.refuses(op, node.compute)) return none("it may find an error in its data");
+    if (graph_.faults(i) != BP_FAULT_NONE) return none("it may find an error in its data");
     FusedNode made;
     made.kind = FusedKind::kMap;
     made.op = &scalar;
@@ -206,7 +205,7 @@ class FusedRules {
     FusedNode made;
     made.kind = FusedKind::kReduce;
     made.reduction = &reduction;
-    made.accumulator = ops_.accumulator(node.op, graph_.value(node.results[0]).dtype);
+    made.accumulator = ops_.accumulator(graph_.join(i), graph_.value(node.results[0]).dtype);
     if (made.accumulator == BP_DTYPE_NONE) return none("it does not accumulate in the dtype of its result");
     for (int64_t d = 0; d < ndim; ++d) {
       const int64_t size = dims[static_cast<size_t>(d)];

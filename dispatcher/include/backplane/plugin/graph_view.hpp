@@ -5,6 +5,7 @@
 // when the view is made.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -34,6 +35,17 @@ class GraphView {
   uint32_t n_nodes() const { return graph_->nodes.count; }
   const bp_graph_value& value(int64_t i) const { return at<bp_graph_value>(graph_->values, i); }
   const bp_graph_node& node(uint32_t i) const { return at<bp_graph_node>(graph_->nodes, i); }
+  // What a call may find wrong in its data (BP_FAULT_*), and what a compiler may do with it (BP_REGION_*, BP_JOIN_*).
+  // Of a host that does not say: any, and nothing.
+#if BP_TARGET_MINOR >= 3
+  uint64_t faults(uint32_t i) const { return states_facts() ? node(i).faults : uint64_t{BP_FAULTS_UNSTATED}; }
+  uint16_t region(uint32_t i) const { return states_facts() ? node(i).region : uint16_t{BP_REGION_NONE}; }
+  uint16_t join(uint32_t i) const { return states_facts() ? node(i).join : uint16_t{BP_JOIN_NONE}; }
+#else
+  uint64_t faults(uint32_t) const { return BP_FAULTS_UNSTATED; }
+  uint16_t region(uint32_t) const { return BP_REGION_NONE; }
+  uint16_t join(uint32_t) const { return BP_JOIN_NONE; }
+#endif
   Dims dims(int64_t i) const { return {value(i).dims, static_cast<size_t>(value(i).ndim)}; }
   std::span<const bp_value> args(uint32_t i) const { return {node(i).args, node(i).n_args}; }
   std::span<const uint32_t> inputs() const { return {graph_->inputs, graph_->n_inputs}; }
@@ -51,6 +63,11 @@ class GraphView {
   }
 
  private:
+#if BP_TARGET_MINOR >= 3
+  bool states_facts() const {
+    return graph_->nodes.stride >= offsetof(bp_graph_node, join) + sizeof(bp_graph_node::join);
+  }
+#endif
   template <class T>
   static const T& at(const bp_array& array, int64_t i) {
     return *reinterpret_cast<const T*>(static_cast<const char*>(array.data) + i * array.stride);

@@ -1,5 +1,5 @@
-// Elementwise kernels: loops over the scalar functions that codegen makes of the registry, and what an integer divisor
-// or exponent must be.
+// Elementwise kernels: loops over the scalar functions that codegen makes of the registry, which say what an integer
+// divisor or exponent must be.
 #include "kernels.hpp"
 #include "loops.hpp"
 
@@ -11,32 +11,14 @@ using backplane::plugin::accepted;
 using backplane::plugin::apply;
 using backplane::plugin::ResultOf;
 
-// What a kernel refuses where the function over elements has some value.
-struct Nothing {
-  template <class T>
-  static void refuse(T) {}
-};
-template <class Op>
-struct DivisorZero {
-  template <class T>
-  static void refuse(T y) {
-    if constexpr (std::is_integral_v<T>)
-      BP_CHECK(y != 0, DATA, Op::kName, ": an integer divisor is 0; expected every divisor to differ from 0");
-  }
-};
-struct NegativeExponent {
-  template <class T>
-  static void refuse(T y) {
-    if constexpr (std::is_integral_v<T>)
-      BP_CHECK(y >= 0, DATA, "pow: an integer exponent is ", +y, "; expected 0 or more, or a floating dtype");
-  }
-};
-struct FloorDivide {
-  static constexpr const char* kName = "floor_divide";
-};
-struct Remainder {
-  static constexpr const char* kName = "remainder";
-};
+// What a kernel refuses where the function over elements has some value. `name`: the op's.
+template <class Op, class T>
+void refuse(const char* name, T y) {
+  if constexpr (std::is_integral_v<T> && (Op::kFaults & BP_FAULT_DIVISION))
+    BP_CHECK(y != 0, DATA, name, ": an integer divisor is 0; expected every divisor to differ from 0");
+  if constexpr (std::is_integral_v<T> && (Op::kFaults & BP_FAULT_EXPONENT))
+    BP_CHECK(y >= 0, DATA, name, ": an integer exponent is ", +y, "; expected 0 or more, or a floating dtype");
+}
 
 template <class Op>
 void unary(const Call& call) {
@@ -46,12 +28,12 @@ void unary(const Call& call) {
   });
 }
 
-template <class Op, class Refused>
+template <class Op>
 void binary(const Call& call) {
-  call.record([loop = call.loop(), dtype = call.compute()] {
+  call.record([loop = call.loop(), dtype = call.compute(), name = call.op_name()] {
     dispatch_dtype<accepted<Op, 2>>(dtype, [&]<class T>() {
-      map_two<ResultOf<Op, T, 2>, T>(loop, [](T x, T y) {
-        Refused::refuse(y);
+      map_two<ResultOf<Op, T, 2>, T>(loop, [name](T x, T y) {
+        refuse<Op>(name, y);
         return apply<Op>(x, y);
       });
     });
@@ -84,9 +66,9 @@ template <class Op>
 constexpr Row one(const char* op, uint32_t flags = kLoopFlags, uint32_t line = __builtin_LINE()) {
   return {op, kernel<unary<Op>>, accepted<Op, 1>, flags, line};
 }
-template <class Op, class Refused = Nothing>
+template <class Op>
 constexpr Row two(const char* op, uint32_t flags = kLoopFlags, uint32_t line = __builtin_LINE()) {
-  return {op, kernel<binary<Op, Refused>>, accepted<Op, 2>, flags, line};
+  return {op, kernel<binary<Op>>, accepted<Op, 2>, flags, line};
 }
 
 constexpr Row kRows[] = {
@@ -115,9 +97,9 @@ constexpr Row kRows[] = {
     two<scalar::subtract>("bp::subtract"),
     two<scalar::multiply>("bp::multiply"),
     two<scalar::divide>("bp::divide"),
-    two<scalar::floor_divide, DivisorZero<FloorDivide>>("bp::floor_divide"),
-    two<scalar::remainder, DivisorZero<Remainder>>("bp::remainder"),
-    two<scalar::pow, NegativeExponent>("bp::pow"),
+    two<scalar::floor_divide>("bp::floor_divide"),
+    two<scalar::remainder>("bp::remainder"),
+    two<scalar::pow>("bp::pow"),
     two<scalar::maximum>("bp::maximum"),
     two<scalar::minimum>("bp::minimum"),
     two<scalar::atan2>("bp::atan2"),
@@ -132,8 +114,8 @@ constexpr Row kRows[] = {
     two<scalar::less_equal>("bp::less_equal", kOtherResult),
     two<scalar::greater>("bp::greater", kOtherResult),
     two<scalar::greater_equal>("bp::greater_equal", kOtherResult),
-    {"bp::complex_from", kernel<binary<scalar::complex_from, Nothing>>,
-     BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64), kOtherResult},
+    {"bp::complex_from", kernel<binary<scalar::complex_from>>, BP_DTYPE_BIT(BP_FLOAT32) | BP_DTYPE_BIT(BP_FLOAT64),
+     kOtherResult},
 };
 
 }  // namespace

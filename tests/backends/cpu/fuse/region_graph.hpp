@@ -33,7 +33,8 @@ class RegionGraph {
     std::vector<bp_value> args;
     uint32_t result;
     bp_dtype compute;
-    std::deque<Shape> lists{};  // of the arguments
+    uint16_t region = BP_REGION_NONE;  // of casts and views; the cpu knows its own elementwise ops and reductions
+    std::deque<Shape> lists{};         // of the arguments
   };
 
   int64_t value(bp_dtype dtype, Shape dims) {
@@ -75,7 +76,7 @@ class RegionGraph {
     bp_value to{};
     to.tag = BP_TAG_DTYPE;
     to.u.i = dtype;
-    return node("bp::cast", {ref(x), to}, dtype, shape(x), this->dtype(x));
+    return in_region(BP_REGION_CAST, node("bp::cast", {ref(x), to}, dtype, shape(x), this->dtype(x)));
   }
   // Over the last `axes` dims.
   int64_t reduce(const std::string& op, int64_t x, size_t axes, bool keepdims, std::optional<bp_dtype> dtype = {},
@@ -88,9 +89,11 @@ class RegionGraph {
     args.insert(args.end(), more.begin(), more.end());
     return node(op, args, dtype.value_or(this->dtype(x)), dims, this->dtype(x));
   }
-  int64_t reshape(int64_t x, Shape dims) { return node("bp::reshape", {ref(x), ints(dims)}, dtype(x), dims, dtype(x)); }
+  int64_t reshape(int64_t x, Shape dims) {
+    return in_region(BP_REGION_VIEW, node("bp::reshape", {ref(x), ints(dims)}, dtype(x), dims, dtype(x)));
+  }
   int64_t broadcast(int64_t x, Shape dims) {
-    return node("bp::broadcast_to", {ref(x), ints(dims)}, dtype(x), dims, dtype(x));
+    return in_region(BP_REGION_VIEW, node("bp::broadcast_to", {ref(x), ints(dims)}, dtype(x), dims, dtype(x)));
   }
 
   bp_dtype dtype(int64_t v) const { return values_[static_cast<size_t>(v)].dtype; }
@@ -107,7 +110,7 @@ class RegionGraph {
     for (const size_t i : chosen) {
       Node& n = nodes[i];
       node_records_.push_back({n.op.c_str(), 0, 0, n.args.data(), &n.result, static_cast<uint32_t>(n.args.size()), 1,
-                               n.compute, 0, 0, ~uint64_t{0}, 0, nullptr});
+                               n.compute, 0, 0, ~uint64_t{0}, 0, nullptr, BP_FAULT_NONE, n.region, BP_JOIN_NONE, 0});
     }
     in_ = in;
     out_ = out;
@@ -137,6 +140,10 @@ class RegionGraph {
     bp_dtype dtype;
     Shape dims;
   };
+  int64_t in_region(uint16_t region, int64_t result) {
+    nodes.back().region = region;
+    return result;
+  }
   std::deque<Value> values_;
   std::vector<bp_graph_value> value_records_;
   std::vector<bp_graph_node> node_records_;

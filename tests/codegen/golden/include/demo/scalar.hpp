@@ -281,6 +281,7 @@ BP_SCALAR_FN double demo_cube_float64(double x_0) {
 
 namespace demo::scalar {
 struct axpby {
+  static constexpr unsigned kFaults = 1;
   BP_SCALAR_FN static int8_t of(int8_t x_0, int8_t y_1, int8_t alpha_2, int8_t beta_3) { return demo_axpby_int8(x_0, y_1, alpha_2, beta_3); }
   BP_SCALAR_FN static int16_t of(int16_t x_0, int16_t y_1, int16_t alpha_2, int16_t beta_3) { return demo_axpby_int16(x_0, y_1, alpha_2, beta_3); }
   BP_SCALAR_FN static int32_t of(int32_t x_0, int32_t y_1, int32_t alpha_2, int32_t beta_3) { return demo_axpby_int32(x_0, y_1, alpha_2, beta_3); }
@@ -295,6 +296,7 @@ struct axpby {
   BP_SCALAR_FN static void of(T...) = delete;
 };
 struct cube {
+  static constexpr unsigned kFaults = 1;
   BP_SCALAR_FN static float of(float x_0) { return demo_cube_float32(x_0); }
   BP_SCALAR_FN static double of(double x_0) { return demo_cube_float64(x_0); }
   template <class... T>
