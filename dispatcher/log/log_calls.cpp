@@ -1,5 +1,6 @@
 #include "log/log_calls.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "backplane/log.hpp"
@@ -140,7 +141,9 @@ std::string why_not_fast(const OpEntry& op, const bp_value* args, const bp_value
   if (op.fast_path == FastPath::kNone) return "the op has none";
   if (op.withdrawn.load(std::memory_order_acquire)) return "the op is withdrawn";
   if (must_decompose(op)) return "decompositions are forced";
-  if (outs->flags != 0 && op.fast_path != FastPath::kLikeOperands)
+  const bool states_results =
+      std::any_of(outs, outs + op.n_results, [](const bp_value& out) { return out.flags != 0; });
+  if (states_results && op.fast_path != FastPath::kLikeOperands)
     return "the call gives its output, or does not want it";
   if (op.fast_path == FastPath::kView) return "the result is not a view of a plain tensor";
   std::string why = why_no_row(op.plan(), read_any_operands(op, args));
