@@ -14,8 +14,6 @@ ROWS = re.compile(r"backends/\w+/(kernels|lists?)/|backends/\w+/.*(elementwise|k
 CODE = [name for name in source_tree.tracked_files() if name.startswith(("dispatcher/", "codegen/", "conformance/", "backends/", "sdk/", "python/"))
         and name.endswith((".cpp", ".hpp", ".h", ".c", ".py")) and not ROWS.search(name)]
 LISTS = {
-    "backends/cuda/fuse/compiler.cpp": "the ops for which this compiler has code, as rows of kernels are",
-    "backends/vulkan/fuse/compiler.cpp": "the ops for which this compiler has code, as rows of kernels are",
     "codegen/emit/scalar_dialects.cpp": "functions of C, CUDA C++, OpenCL C and GLSL",
     "codegen/emit/wgsl.cpp": "functions of WGSL",
     "python/bindings/guards/recorder/number_calls.cpp": "functions of Python",
