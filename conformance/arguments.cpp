@@ -165,10 +165,10 @@ bp_value Arguments::list(const Json& items) {
   return made;
 }
 
-std::vector<std::string> Arguments::changed(const Entry& entry, int but) const {
+std::vector<std::string> Arguments::changed(const Entry& entry, const std::vector<size_t>& but) const {
   std::vector<std::string> names;
   for (const Held& held : held_)
-    if (static_cast<int>(held.argument) != but && !held.placed.is_untouched())
+    if (std::count(but.begin(), but.end(), held.argument) == 0 && !held.placed.is_untouched())
       names.push_back(entry.args[held.argument].name);
   return names;
 }

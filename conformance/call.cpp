@@ -48,7 +48,7 @@ class Checked {
  public:
   // Of a result that shares its memory with an argument, checked mode makes two.
   explicit Checked(const CallOptions& options)
-      : before_(check_kernels(options.into < 0 && (options.checked || every_call_checked))) {}
+      : before_(check_kernels(options.into.empty() && (options.checked || every_call_checked))) {}
   ~Checked() { check_kernels(before_); }
   Checked(const Checked&) = delete;
 
@@ -113,9 +113,9 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
       slots[i] = value(outs[i].tensor);
       slots[i].flags = BP_VALUE_GIVEN;
     }
-    if (options.into >= 0) {
-      slots[0] = args[static_cast<size_t>(options.into)];
-      slots[0].flags = BP_VALUE_GIVEN;
+    for (size_t i = 0; i < options.into.size(); ++i) {
+      slots[i] = args[options.into[i]];
+      slots[i].flags = BP_VALUE_GIVEN;
     }
     const Checked checked(options);
     const CallCounts before = call_counts();
@@ -126,10 +126,8 @@ CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, 
       throw_last_error(status);
     on.reset();
     made.counts = since(before);
-    if (options.into >= 0)
-      made.results.push_back(from_tensor(Tensor::share(slots[0].u.t)));
-    else if (outs.empty())
-      collect(entry, arguments, slots, made);
+    for (size_t i = 0; i < options.into.size(); ++i) made.results.push_back(from_tensor(Tensor::share(slots[i].u.t)));
+    if (options.into.empty() && outs.empty()) collect(entry, arguments, slots, made);
     for (size_t i = 0; i < outs.size(); ++i) {
       made.results.push_back(from_tensor(outs[i].tensor));
       check_around(outs[i], i, made.touched);

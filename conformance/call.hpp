@@ -35,11 +35,11 @@ Inputs draw_inputs(const Entry& entry, size_t sample, bp_dtype dtype, bp_dtype_m
 Inputs widened(const Entry& entry, const Inputs& inputs);
 
 struct CallOptions {
-  std::string layout{};    // of every tensor in place of the sample's: strided, transposed, offset, backward
-  bool as_sampled = true;  // no layout stated: the sample's own
-  bool checked = false;    // in checked mode (backplane/checked.hpp)
-  const char* outs = "";   // "packed", "strided": results are written into buffers that the kit gives
-  int into = -1;           // the argument whose tensor the result is written into, never in checked mode
+  std::string layout{};        // of every tensor in place of the sample's: strided, transposed, offset, backward
+  bool as_sampled = true;      // no layout stated: the sample's own
+  bool checked = false;        // in checked mode (backplane/checked.hpp)
+  const char* outs = "";       // "packed", "strided": results are written into buffers that the kit gives
+  std::vector<size_t> into{};  // the arguments whose tensors the results are written into, never in checked mode
   const backplane::Stream* stream = nullptr;  // that the call is made on; arguments and results are of the usual one
 };
 
@@ -72,8 +72,8 @@ class Arguments {
   Arguments(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options);
   const std::vector<bp_value>& values() const { return values_; }
   std::vector<bp_value>& values() { return values_; }
-  // Names of the arguments whose buffers were changed; `but`: the argument that the op changes, or -1.
-  std::vector<std::string> changed(const Entry& entry, int but) const;
+  // Names of the arguments whose buffers were changed; `but`: arguments that are to change.
+  std::vector<std::string> changed(const Entry& entry, const std::vector<size_t>& but) const;
   struct Held {
     size_t argument;
     Placed placed;

@@ -16,7 +16,9 @@ Number sign(Number a) {
   return size == 0 ? Number{} : Number{a.re / size, a.im / size};
 }
 
-std::string text(Number value, bool complex) {
+std::string text(Number value, bp_dtype dtype) {
+  const bool complex = (BP_DTYPE_BIT(dtype) & BP_MASK_COMPLEX) != 0;
+  if (!is_inexact(dtype)) return fmt::format("{:.0f}", value.re);
   if (std::isnan(value.re) && !complex) return "nan";  // whatever its sign
   return complex ? fmt::format("{:.9g}{:+.9g}j", value.re, value.im) : fmt::format("{:.9g}", value.re);
 }
@@ -103,14 +105,14 @@ std::string difference(const Entry& entry, std::vector<Array> found, std::vector
   }
   for (size_t r = 0; entry.is_repeatable() && r < found.size(); ++r) {
     const Array rounded = as_dtype(expected[r], found[r].dtype);
-    const bool complex = (BP_DTYPE_BIT(found[r].dtype) & BP_MASK_COMPLEX) != 0;
     const long double bound = bound_of(entry, rounded, slack);
     for (size_t i = 0; i < rounded.count(); ++i) {
       const Number a = found[r].at(i), b = rounded.at(i);
       if (same(a.re, b.re, bound) && same(a.im, b.im, bound)) continue;
       return fmt::format("{}at {} of {}: found {}, expected {} within {:.3g}",
                          found.size() > 1 ? fmt::format("result {} ", r) : "", index_text(i, rounded.shape),
-                         shape_text(rounded.shape), text(a, complex), text(b, complex), static_cast<double>(bound));
+                         shape_text(rounded.shape), text(a, found[r].dtype), text(b, found[r].dtype),
+                         static_cast<double>(bound));
     }
   }
   return "";

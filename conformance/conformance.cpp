@@ -15,6 +15,7 @@
 #include "backplane/device.hpp"
 #include "backplane/plugins.hpp"
 #include "journal.hpp"
+#include "own_process.hpp"
 #include "running.hpp"
 #include "trial.hpp"
 
@@ -160,9 +161,9 @@ std::vector<Placement> placement_of(OpHandle op, bp_device device) {
   return scope.rows();
 }
 
-int run(const Options& options) {
-  const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
-  BP_CHECK(mode != std::end(kModes), VALUE, "conformance: found no mode \"", options.mode, "\"");
+namespace {
+
+int run_here(const Options& options, Mode* mode) {
   StopSignals signals;
   const bool checked = check_kernels(false);  // on where the environment asks for it
   enable_checked_kernels();
@@ -194,7 +195,7 @@ int run(const Options& options) {
   {
     const StopSignals::Watch watch(
         signals, [&](int signal) { report_stopped(options, device, journal, signal, seconds_so_far()); });
-    if (work_ends(subject, outcomes)) mode->run(subject, entries, options, progress, outcomes);
+    if (work_ends(subject, outcomes)) mode(subject, entries, options, progress, outcomes);
   }
   const double seconds = seconds_so_far();
   if (terminal) fmt::print(stderr, "\r{:80}\r", "");
@@ -202,6 +203,14 @@ int run(const Options& options) {
   if (!options.html.empty()) write_html(options, device, outcomes, seconds);
   journal.finish();
   return report(options, device, outcomes, seconds);
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
+  BP_CHECK(mode != std::end(kModes), VALUE, "conformance: found no mode \"", options.mode, "\"");
+  return in_own_process([&] { return run_here(options, mode->run); });
 }
 
 }  // namespace backplane::conformance

@@ -36,7 +36,8 @@ std::vector<Tensor> second_gradients(const std::vector<Tensor>& first, const std
   return roots.empty() ? std::vector<Tensor>(leaves.size()) : gradients(roots, directions, leaves, {});
 }
 
-void differentiate(const Entry& entry, const Inputs& inputs, bp_device device, bool again, Differentiated& made) {
+void differentiate(const Entry& entry, const Inputs& inputs, bp_device device, bool again, size_t only,
+                   Differentiated& made) {
   Arguments arguments(entry, inputs, device, {.as_sampled = false});
   std::vector<Tensor> leaves;
   size_t position = 0;
@@ -63,7 +64,7 @@ void differentiate(const Entry& entry, const Inputs& inputs, bp_device device, b
     for (Tensor& tensor : tensors) {
       if (!entry.differentiable[i] || !is_inexact(tensor.dtype())) continue;
       made.results.push_back(from_tensor(detach(tensor)));
-      if (!requires_grad(tensor)) continue;
+      if (!requires_grad(tensor) || (only != kAllResults && only != made.results.size() - 1)) continue;
       cotangents.push_back(cotangent_of(detach(tensor), kCotangentSeed + made.results.size() - 1));
       roots.push_back(std::move(tensor));
     }
@@ -79,10 +80,10 @@ void differentiate(const Entry& entry, const Inputs& inputs, bp_device device, b
 
 }  // namespace
 
-Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again) {
+Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again, size_t only) {
   Differentiated made;
   try {
-    differentiate(entry, inputs, device, again, made);
+    differentiate(entry, inputs, device, again, only, made);
   } catch (const Error& error) {
     made.status = error.code();
     made.message = error.what();

@@ -1,6 +1,8 @@
 // A sample differentiated backwards, with random cotangents of its results, and its inputs as flat lists.
 #pragma once
 
+#include <cstdint>
+
 #include "call.hpp"
 #include "trial.hpp"
 
@@ -14,9 +16,12 @@ struct Differentiated {
   std::vector<size_t> of;  // per gradient: its place among the tensors of the call
 };
 
-// In the dtypes of the inputs. `again`: the gradients of the sum of <gradient, its random direction>, over
-// the inputs that move it: second derivatives.
-Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again = false);
+inline constexpr size_t kAllResults = SIZE_MAX;
+
+// In the dtypes of the inputs. `again`: the gradients of the sum of <gradient, its random direction>, over the
+// inputs that move it: second derivatives. `only`: of the result at that place among `results`, and of no other.
+Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again = false,
+                              size_t only = kAllResults);
 
 // The same for the same seed: cotangents and directions.
 Array random_like(const Array& array, uint64_t seed);

@@ -59,6 +59,7 @@ using Cells = std::map<bp_dtype, Cell>;
 std::map<std::string, Cells> cells_of(const std::vector<Outcome>& outcomes) {
   std::map<std::string, Cells> rows;
   for (const Outcome& outcome : outcomes) {
+    if (outcome.verdict == Verdict::kExcepted) continue;
     Cell& cell = rows[outcome.op][outcome.dtype];
     const bool failed = outcome.verdict == Verdict::kFail, refused = outcome.verdict == Verdict::kUnsupported;
     ++cell.cases, cell.unsupported += refused;
@@ -79,7 +80,7 @@ std::map<std::string, Cells> cells_of(const std::vector<Outcome>& outcomes) {
 
 void write_html(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
                 double seconds) {
-  size_t counts[4] = {};
+  size_t counts[5] = {};
   for (const Outcome& outcome : outcomes) ++counts[static_cast<size_t>(outcome.verdict)];
   std::ostringstream file;
   file << fmt::format(kHead, escaped(device), counts[1] == 0 && counts[0] > 0 ? "pass" : "fail", counts[0], counts[1],

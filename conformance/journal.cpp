@@ -12,6 +12,7 @@
 
 #include "backplane/op.hpp"
 #include "outcome_json.hpp"
+#include "own_process.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -104,6 +105,7 @@ StopSignals::StopSignals() {
     std::lock_guard lock(mutex_);
     if (stop_) stop_(signal);
     std::fflush(stdout);
+    job_is_over();
     _exit(128 + signal);
   });
 }

@@ -22,7 +22,8 @@ void each_case(const std::vector<Entry>& entries, const Progress& progress, cons
     const Entry& entry = entries[i];
     progress(i, entries.size(), entry.name);
     for (size_t sample = 0; !entry.has("higher_order") && sample < entry.samples.size(); ++sample) {
-      if (!entry.samples[sample].is_usual()) continue;
+      // The op may refuse a derived sample.
+      if (!entry.samples[sample].is_usual() || !entry.samples[sample].varies.empty()) continue;
       std::vector<bp_dtype> dtypes = choose(dtypes_of(entry, entry.samples[sample]));
       if (dtypes.empty()) dtypes.push_back(BP_DTYPE_NONE);
       for (const bp_dtype dtype : dtypes) each(entry, sample, dtype);

@@ -11,8 +11,8 @@
 
 namespace backplane::conformance {
 
-// kNotOffered: of what a device need not have, and says nothing of.
-enum class Verdict : uint8_t { kPass, kFail, kUnsupported, kNotOffered };
+// kNotOffered: of what a device need not have, and says nothing of. kExcepted: the entry says why it is not tried.
+enum class Verdict : uint8_t { kPass, kFail, kUnsupported, kNotOffered, kExcepted };
 
 // How the device runs an op: its own kernel, kernels of the parts, the host, a view's metadata, or not at all.
 enum class Route : uint8_t { kNative, kDecomposed, kHost, kView, kNone };
@@ -57,6 +57,7 @@ void write_html(const Options& options, const std::string& device, const std::ve
 // Counts and the failure to show, per op.
 struct Row {
   size_t passed = 0, failed = 0, unsupported = 0, not_offered = 0;
+  std::vector<const Outcome*> excepted;
   std::map<bp_dtype, std::set<Route>> routes;  // what a device lacks may be met in some samples of a dtype alone
   const Outcome* worst = nullptr;              // the failure with the fewest elements
   const Outcome* refusal = nullptr;            // the first reason of the plugin

@@ -85,6 +85,7 @@ Entry read_entry(const Json& row) {
   for (const Json& flag : row.at("flags")) entry.flags.insert(flag);
   for (const Json& arg : row.at("args")) entry.args.push_back(read_argument(arg, entry.has("to_floating")));
   for (const Json& result : row.at("results")) {
+    entry.result_names.push_back(result.at("name"));
     entry.list_results.push_back(result.at("list"));
     entry.differentiable.push_back(!result.at("nondiff"));
   }
@@ -94,7 +95,7 @@ Entry read_entry(const Json& row) {
   entry.tolerance = row.at("tolerance");
   entry.compare = row.at("compare");
   entry.decomposes = row.at("decompose");
-  for (const auto& [law, why] : row.at("except").items()) entry.exempted.insert(law);
+  for (const auto& [law, why] : row.at("except").items()) entry.exempted[law] = why;
   for (const char* key : {"samples", "derived", "large"})
     for (const Json& sample : row.value(key, Json::array())) {
       Sample& made = entry.samples.emplace_back();

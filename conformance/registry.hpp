@@ -63,6 +63,7 @@ struct Entry {
   std::string name;
   OpHandle op = BP_NO_OP;
   std::vector<Argument> args;
+  std::vector<std::string> result_names;
   std::vector<bool> list_results;    // per result: is it a list?
   std::vector<bool> differentiable;  // per result
   std::vector<bool> padded;          // per result but the last, the count: are its rows from the count on padding?
@@ -72,7 +73,7 @@ struct Entry {
   double tolerance = 4;
   std::string compare;
   bool decomposes = false;
-  std::set<std::string> exempted;  // laws
+  std::map<std::string, std::string> exempted;  // law -> reason
   std::vector<Sample> samples;
 };
 

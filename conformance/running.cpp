@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "backplane/device.hpp"
+#include "own_process.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -68,6 +69,7 @@ Running::Running(const Outcome& outcome) : before_(mine) {
                 outcome.sample, outcome.dtype == BP_DTYPE_NONE ? "no dtype" : dtype_name(outcome.dtype));
   mine = text_;
   latest = text_;
+  job_tries(text_);
 }
 
 Running::~Running() {

@@ -131,7 +131,8 @@ std::string call_together(const Subject& subject, const Entry& entry, std::vecto
         try {
           if (std::string said = try_call(entry, *arguments, caller.alone); !said.empty())
             fail("while other threads call the op with other numbers, " + said +
-                 ", which the same call gives alone. Fix: keep nothing that a call writes in static variables");
+                 ", which the same call gives alone. Fix: write to no memory that other calls, or other pieces of a "
+                 "parallel_for, write as well, and draw no random numbers");
         } catch (const Error& error) {
           fail(std::string("while other threads call the op, it fails: ") + error.what());
         }

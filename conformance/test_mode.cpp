@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "backplane/plugins.hpp"
+#include "compare.hpp"
+#include "resized.hpp"
 #include "running.hpp"
 #include "stated_results.hpp"
 #include "trial.hpp"
@@ -23,12 +25,16 @@ std::vector<bp_status> codes_of(const std::string& error) {
   return {BP_ERROR_VALUE, BP_ERROR_SHAPE, BP_ERROR_DATA, BP_ERROR_OVERFLOW};
 }
 
+// A vector's function and a scalar's may round otherwise, and the scale of the tolerance is the greatest element.
+constexpr double kElementSlack = 64;
+
 class EntryTest {
  public:
   EntryTest(const Subject& subject, const Entry& entry, const Options& options, std::vector<Outcome>& outcomes)
       : subject_(subject), entry_(entry), options_(options), outcomes_(outcomes) {}
 
   void run() {
+    note_exceptions(entry_, {"alias", "decompose", "dtypes", "layout"}, outcomes_);
     size_t tried = 0, tried_large = 0;
     bool is_sized = false;
     for (size_t sample = 0; sample < entry_.samples.size(); ++sample) {
@@ -53,7 +59,7 @@ class EntryTest {
  private:
   void run_sample(size_t sample, bp_dtype dtype) {
     const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
-    const CallResult expected = reference_call(subject_, entry_, inputs, dtype);
+    const CallResult expected = reference_of(sample, dtype, "values", inputs);
     if (!expected.ok() && !entry_.samples[sample].varies.empty()) return;
     std::vector<Array> results;
     for (const Variant& variant : variants_of(entry_, inputs, dtype)) {
@@ -62,14 +68,20 @@ class EntryTest {
         if (!found.ok() && !expected.ok()) return;  // in every way, for the same reason
         if (variant.check == "values") results = std::move(found.results);
       } else {
-        const CallResult other = reference_call(subject_, entry_, variant.inputs, dtype);
+        const CallResult other = reference_of(sample, dtype, variant.check, variant.inputs);
         const CallResult found = run_variant(sample, dtype, variant, other);
         // Arguments that the sample does not have, and that the op refuses, say nothing.
         if (!other.ok() && found.status == other.status) outcomes_.pop_back();
       }
       if (outcomes_.back().verdict == Verdict::kUnsupported) return;
     }
-    if (takes_outs(entry_) && results.size() == 1) run_in_place(sample, dtype, inputs, results.front(), expected);
+    for (const Resized& other : resized(subject_, entry_, sample, dtype)) {
+      const CallResult wanted = reference_of(sample, dtype, other.check, other.inputs);
+      if (wanted.ok()) run_variant(sample, dtype, {other.check, other.inputs, {.checked = true}}, wanted);
+    }
+    if (takes_outs(entry_) && !results.empty()) run_in_place(sample, dtype, inputs, results, expected);
+    if (entry_.has("elementwise") && !results.empty() && entry_.is_repeatable() && !entry_.has_generator())
+      run_elements(sample, dtype, inputs, results);
     if (entry_.has("moves") && !results.empty()) run_moves(sample, dtype, inputs, results);
     if (!results.empty() && states_results(entry_, sample, inputs))
       run_stated("expect", sample, dtype, inputs, unlike_stated(entry_, sample, results));
@@ -107,7 +119,7 @@ class EntryTest {
     const std::vector<bp_dtype> first = representatives(dtypes_of(entry_, entry_.samples[sample]));
     const bp_dtype dtype = states_dtype || first.empty() ? bp_dtype{BP_DTYPE_NONE} : first.front();
     const Inputs inputs = inputs_of(subject_, entry_, sample, dtype);
-    run_variant(sample, dtype, {"large", inputs, {}, true}, reference_call(subject_, entry_, inputs, dtype));
+    run_variant(sample, dtype, {"large", inputs, {}, true}, reference_of(sample, dtype, "large", inputs));
   }
 
   // What depends on the number of elements, and what on the integers' width.
@@ -124,7 +136,7 @@ class EntryTest {
 
   // Arguments that the op refuses say nothing, and floating results of such integers are rounded.
   void run_size(size_t sample, bp_dtype dtype, const char* check, const Inputs& inputs) {
-    const CallResult expected = reference_call(subject_, entry_, inputs, dtype);
+    const CallResult expected = reference_of(sample, dtype, check, inputs);
     const auto is_exact = [](const Array& array) { return !is_inexact(array.dtype); };
     if (!expected.ok()) return;
     if (std::string_view(check) == "64 bits" &&
@@ -133,15 +145,53 @@ class EntryTest {
     run_variant(sample, dtype, {check, inputs, {.as_sampled = false}, true}, expected);
   }
 
-  // The result is written into each argument of its shape and dtype.
-  void run_in_place(size_t sample, bp_dtype dtype, const Inputs& inputs, const Array& result,
+  CallResult reference_of(size_t sample, bp_dtype dtype, const std::string& check, const Inputs& inputs) {
+    const Running running({entry_.name, check + " of the reference", dtype, sample});
+    return reference_call(subject_, entry_, inputs, dtype);
+  }
+
+  // One result is written into each argument of its shape and dtype; several into the arguments of their names.
+  void run_in_place(size_t sample, bp_dtype dtype, const Inputs& inputs, const std::vector<Array>& results,
                     const CallResult& expected) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].is_list || inputs[i].arrays.size() != 1 || !inputs[i].arrays[0]) continue;
-      const Array& array = *inputs[i].arrays[0];
-      if (array.shape != result.shape || array.dtype != result.dtype) continue;
-      run_variant(sample, dtype, {"in place", inputs, {.as_sampled = false, .into = static_cast<int>(i)}, true},
-                  expected);
+    const auto fits = [&](size_t i, const Array& result) {
+      if (inputs[i].is_list || inputs[i].arrays.size() != 1 || !inputs[i].arrays[0]) return false;
+      return inputs[i].arrays[0]->shape == result.shape && inputs[i].arrays[0]->dtype == result.dtype;
+    };
+    const auto run = [&](std::vector<size_t> into) {
+      run_variant(sample, dtype, {"in place", inputs, {.as_sampled = false, .into = std::move(into)}, true}, expected);
+    };
+    std::vector<size_t> named;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (results.size() == 1 && fits(i, results.front())) run({i});
+    for (size_t r = 0; r < results.size(); ++r)
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (entry_.args[i].name == entry_.result_names[r] && fits(i, results[r])) named.push_back(i);
+    if (results.size() > 1 && named.size() == results.size()) run(std::move(named));
+  }
+
+  // An elementwise op gives one element alone the result that the element has among others.
+  void run_elements(size_t sample, bp_dtype dtype, const Inputs& inputs, const std::vector<Array>& results) {
+    const std::vector<int64_t>& shape = results.front().shape;
+    const size_t count = results.front().count();
+    if (count < 2) return;
+    for (const size_t at : {size_t{0}, count / 2, count - 1}) {
+      const Inputs alone = element_of(inputs, shape, at);
+      Outcome outcome{entry_.name, "elements", dtype, sample, elements_of(alone)};
+      const Running running(outcome);
+      const CallResult found = run_call(entry_, alone, subject_.device, {.as_sampled = false});
+      std::vector<Array> expected;
+      for (const Array& result : results) {
+        expected.emplace_back(result.dtype, found.ok() ? found.results.front().shape : std::vector<int64_t>{1});
+        expected.back().set(0, result.at(at));
+      }
+      const std::string wrong = found.ok() ? difference(entry_, found.results, expected, kElementSlack) : found.message;
+      if (!wrong.empty()) {
+        outcome.verdict = Verdict::kFail;
+        outcome.text = "element " + std::to_string(at) + " of the result alone: " + wrong +
+                       ". `shape: broadcast(...)` says that each element of the result depends on the elements at its "
+                       "place alone; state the shape by another word, as `same(x)`, where it does not";
+      }
+      outcomes_.push_back(std::move(outcome));
     }
   }
 

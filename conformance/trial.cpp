@@ -45,6 +45,25 @@ size_t elements_of(const Inputs& inputs) {
   return count;
 }
 
+void note_exceptions(const Entry& entry, std::initializer_list<const char*> laws, std::vector<Outcome>& outcomes) {
+  for (const char* law : laws) {
+    const auto found = entry.exempted.find(law);
+    if (found == entry.exempted.end()) continue;
+    Outcome outcome{entry.name, law};
+    outcome.verdict = Verdict::kExcepted;
+    outcome.text = found->second;
+    outcomes.push_back(std::move(outcome));
+  }
+}
+
+std::set<int64_t> sizes_of(const Sample& sample) {
+  std::set<int64_t> sizes;
+  for (const auto& [name, value] : sample.values)
+    for (const auto& tensor : value.tensors)
+      if (tensor) sizes.insert(tensor->shape.begin(), tensor->shape.end());
+  return sizes;
+}
+
 Route route_of(const Entry& entry, const CallCounts& counts) {
   if (counts.host_fallbacks) return Route::kHost;
   if (counts.decompositions) return Route::kDecomposed;
@@ -63,8 +82,7 @@ Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_d
 
 CallResult reference_call(const Subject& subject, const Entry& entry, const Inputs& inputs, bp_dtype dtype) {
   const bool wide = widens(entry, dtype);
-  const bool same_kernel = subject.is_reference() && !wide;
-  Forced forced(same_kernel && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose"));
+  Forced forced(subject.is_reference() && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose"));
   return run_call(entry, wide ? widened(entry, inputs) : inputs, subject.reference, {.as_sampled = false});
 }
 
@@ -78,7 +96,8 @@ void judge_failure(const Options& options, bp_status status, const std::string& 
 }
 
 std::string nowhere_text(const std::string& message) {
-  return "the reference refuses the sample as well: \"" + message + "\"; a sample that is to fail says `error`";
+  return "found the error \"" + message +
+         "\", which the reference gives as well; if the call must fail, state `error` in the sample";
 }
 
 void judge(const Entry& entry, const Options& options, const CallResult& found, const CallResult& expected,
@@ -90,7 +109,7 @@ void judge(const Entry& entry, const Options& options, const CallResult& found, 
   }
   outcome.route = route_of(entry, found.counts);
   outcome.text = !found.touched.empty() ? found.touched.front()
-                 : !expected.ok()       ? "found a result, expected the error: " + expected.message
+                 : !expected.ok()       ? "found a result, but the reference fails: " + expected.message
                                         : difference(entry, found.results, expected.results);
   if (!outcome.text.empty()) outcome.verdict = Verdict::kFail;
 }

@@ -88,9 +88,10 @@ Inputs special(const Inputs& inputs) {
   return made;
 }
 
-// NaN among the elements: one of three, and others in each argument.
+// NaN among the elements: one of three, and others in each argument. Not the first of all: where an op keeps the
+// greatest element so far, a NaN that comes first stays whatever the comparison.
 Inputs with_nans(const Inputs& inputs) {
-  size_t phase = 0;
+  size_t phase = 1;
   return changed(inputs, [&](Array& array) {
     if (!(BP_DTYPE_BIT(array.dtype) & BP_MASK_FLOATING)) return;
     for (size_t i = phase++ % 3; i < array.count(); i += 3)
@@ -98,12 +99,32 @@ Inputs with_nans(const Inputs& inputs) {
   });
 }
 
-// A kernel for an entry of a plugin, which its decomposition is held against. Infinities are left out: formulas may
-// meet inf - inf where the kernel need not.
+// Integers that neither float64 nor int32 holds.
+Inputs with_large_integers(const Inputs& inputs) {
+  static constexpr int64_t kValues[] = {(int64_t{1} << 53) + 1, -(int64_t{1} << 53) - 3, (int64_t{1} << 31) + 5,
+                                        (int64_t{1} << 40) + 7, -(int64_t{1} << 33) - 1};
+  Inputs made = inputs;
+  size_t phase = 0;
+  for (Input& input : made)
+    for (auto& array : input.arrays) {
+      if (!array || !input.promotes || array->dtype != BP_INT64) continue;
+      for (size_t i = 0; i < array->count(); ++i)
+        array->set(i, {static_cast<long double>(kValues[(i + phase) % std::size(kValues)]), 0});
+      ++phase;
+    }
+  return made;
+}
+
+// A kernel for an entry of a plugin, which its decomposition is held against.
+bool has_kernel_to_compare(const Entry& entry) {
+  return entry.family.empty() && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose") &&
+         !entry.name.starts_with("bp::");
+}
+
+// Infinities are left out: formulas may meet inf - inf where the kernel need not.
 bool takes_nans(const Entry& entry) {
-  const bool floating = std::count(entry.differentiable.begin(), entry.differentiable.end(), false) == 0;
-  return floating && entry.family.empty() && entry.decomposes && !entry.has("composite") &&
-         !entry.exempt("decompose") && !entry.name.starts_with("bp::");
+  return has_kernel_to_compare(entry) &&
+         std::count(entry.differentiable.begin(), entry.differentiable.end(), false) == 0;
 }
 
 // The second promoting tensor in a dtype that gives way to the first one's.
@@ -136,6 +157,22 @@ void add_elementwise(const Entry& entry, const Inputs& inputs, bp_dtype dtype, s
 }
 
 }  // namespace
+
+Inputs element_of(const Inputs& inputs, const std::vector<int64_t>& shape, size_t at) {
+  return changed(inputs, [&](Array& array) {
+    if (array.shape.empty()) return;
+    size_t from = 0, step = 1, rest = at;
+    for (size_t d = array.shape.size(), r = shape.size(); d-- > 0;) {
+      const auto size = static_cast<size_t>(array.shape[d]), places = static_cast<size_t>(shape[--r]);
+      from += (size > 1 ? rest % places : 0) * step;
+      step *= size;
+      rest /= places;
+    }
+    Array one(array.dtype, {1});
+    one.set(0, array.at(from));
+    array = std::move(one);
+  });
+}
 
 bool takes_outs(const Entry& entry) {
   const bool lists = std::count(entry.list_results.begin(), entry.list_results.end(), true) != 0;
@@ -178,7 +215,12 @@ std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dt
   if (rank_of(inputs) > 0 && !entry.exempt("layout"))
     for (const char* layout : {"strided", "transposed", "offset", "backward"})
       variants.push_back({layout, inputs, {.layout = layout}, true});
-  if (entry.has("elementwise")) add_elementwise(entry, inputs, dtype, variants);
+  if (entry.has("elementwise"))
+    add_elementwise(entry, inputs, dtype, variants);
+  else if (takes_nans(entry) && (BP_DTYPE_BIT(dtype) & BP_MASK_FLOATING))
+    variants.push_back({"special values", with_nans(inputs), {.as_sampled = false, .checked = true}});
+  if (has_kernel_to_compare(entry) && dtype == BP_INT64)
+    variants.push_back({"large integers", with_large_integers(inputs), {.as_sampled = false, .checked = true}});
   return variants;
 }
 

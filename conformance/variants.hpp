@@ -25,6 +25,8 @@ std::optional<Inputs> many_elements(const Entry& entry, const Inputs& inputs);
 
 // With integers that 32 bits do not hold in the arguments that promote. Nothing where none is of 64 bits.
 std::optional<Inputs> beyond_32_bits(const Inputs& inputs);
+// The element at a place of the results alone, of inputs that broadcast to their shape.
+Inputs element_of(const Inputs& inputs, const std::vector<int64_t>& shape, size_t at);
 
 // The first is the sample as it is written.
 std::vector<Variant> variants_of(const Entry& entry, const Inputs& inputs, bp_dtype dtype);

@@ -141,7 +141,9 @@ void OpCompiler::compile_vjp(const Rule& rule) {
   }
   if (entry_.pass_zeros) result.flags |= BP_FORMULA_PASS_ZEROS;
   if (!expression.failed() && !reads(result, BP_NODE_COTANGENT))
-    error(rule.where, "the vjp never uses the cotangent 'g'; it must be linear in it, or say zero");
+    error(rule.where, entry_.signature.find_arg("g") < 0
+                          ? "the vjp never uses the cotangent 'g'; it must be linear in it, or say zero"
+                          : "the vjp never uses the cotangent; here 'g' is the argument, so write cotangent, or zero");
   op_.formulas.push_back(std::move(result));
 }
 
@@ -204,13 +206,13 @@ void OpCompiler::derive_linear_jvp(const Location& where) {
   op_.formulas.push_back(std::move(result));
 }
 
-// A view's cotangent is written into zeros of its base's shape.
+// A view's cotangent is written into zeros of its base's shape. They read no element of the base, which a write through
+// the view may change before the derivative is computed.
 void OpCompiler::derive_view_vjp() {
   const Rule& put = *entry_.put;
-  const Entry* zeros = registry_.find_full("bp::zeros_like");
-  if (!zeros) {
+  if (!registry_.find_full("bp::full")) {
     error(put.where, "the derivative of view '" + entry_.name() +
-                         "' needs bp::zeros_like, which is not known; import ops.yaml (--import), or write 'vjp'");
+                         "' needs bp::full, which is not known; import ops.yaml (--import), or write 'vjp'");
     return;
   }
   const std::string& base = entry_.signature.args[entry_.alias].name;
@@ -219,12 +221,18 @@ void OpCompiler::derive_view_vjp() {
   context.targets = {entry_.alias};
   Type tensor;
   tensor.kind = Type::Kind::kTensor;
-  const uint32_t argument = op_.program.add(BP_NODE_ARG, entry_.alias);
-  context.given[base] = {op_.program.call("bp::zeros_like", {argument}), tensor};
+  Diagnostics reported_already;
+  Text zeros = put.text;
+  zeros.value = "bp::full(" + base + ".shape, 0, dtype=" + base + ".dtype, device=" + base + ".device)";
+  FormulaContext of_base;
+  of_base.rule = BP_RULE_PUT;
+  of_base.targets = {entry_.alias};
+  const ExprPtr filled = parse_formula(zeros, reported_already);
+  FormulaCompiler filling(registry_, entry_, op_.program, reported_already, zeros, *filled, std::move(of_base));
+  context.given[base] = {filling.compile(*filled).node, tensor};
   const Value piece{op_.program.add(BP_NODE_COTANGENT, 0), tensor};
   for (const char* word : {"v", "piece"})
     if (entry_.signature.find_arg(word) < 0) context.given[word] = piece;
-  Diagnostics reported_already;
   FormulaCompiler expression(registry_, entry_, op_.program, reported_already, put.text, *put.expr, std::move(context));
   CompiledFormula result = formula(BP_RULE_VJP, put);
   result.targets = {entry_.alias};

@@ -41,10 +41,33 @@ Literal number(double value) {
   return literal;
 }
 
-// Of the sign that the entry's own number has: 0.75 for none and 0.
+// Of the sign that the entry's own number has: 0.7 for none and 0. Neither an integer nor a float32.
 Literal other_number(const Literal* stated) {
   const double value = stated && is_number(*stated) ? number_of(*stated) : 0;
-  return number(value != 0 && std::isfinite(value) ? value * 1.75 : 0.75);
+  return number(value != 0 && std::isfinite(value) ? value * 1.7 : 0.7);
+}
+
+Literal integer(int64_t value) {
+  Literal literal;
+  literal.kind = Literal::Kind::kInt;
+  literal.integer = value;
+  return literal;
+}
+
+const TensorSample* first_tensor(const Sample& sample) {
+  for (const auto& [index, value] : sample.values)
+    for (const auto& tensor : value.tensors)
+      if (tensor) return &*tensor;
+  return nullptr;
+}
+
+int64_t rank_of(const Sample& sample) {
+  const TensorSample* tensor = first_tensor(sample);
+  return tensor ? static_cast<int64_t>(tensor->shape.size()) : 0;
+}
+
+bool is_given(const Sample& sample, uint32_t index) {
+  return std::any_of(sample.values.begin(), sample.values.end(), [&](const auto& one) { return one.first == index; });
 }
 
 Literal bool_literal(bool value) {
@@ -68,6 +91,11 @@ std::string text_of(const Literal* literal) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, number_of(*literal)).ptr};
   }
+  if (literal->kind == Literal::Kind::kInts) {
+    std::string text;
+    for (const int64_t one : literal->ints) text += std::to_string(one) + " ";
+    return text;
+  }
   return literal->kind == Literal::Kind::kBool ? (literal->integer ? "true" : "false") : literal->text;
 }
 
@@ -86,18 +114,38 @@ void OpCompiler::derive_samples() {
                                       "[2, 3]");
     return;
   }
+  warn_of_lone_kernel();
+  derive_broadcasts(usual, **base);
   for (uint32_t i = 0; i < entry_.signature.args.size(); ++i) {
     const Arg& arg = entry_.signature.args[i];
     const Literal* stated = literal_of(**base, i, arg);
     std::set<std::string> used;
-    for (const Sample* sample : usual) used.insert(text_of(literal_of(*sample, i, arg)));
+    bool integers = true;
+    for (const Sample* sample : usual) {
+      const Literal* one = literal_of(*sample, i, arg);
+      used.insert(text_of(one));
+      integers = integers && one && one->kind == Literal::Kind::kInt;
+    }
+    const bool list = arg.has(BP_ARG_LIST);
     if (const auto* range = entry_.fuzz_of(i)) {
       for (const double at : {0.1875, 0.8125}) derive(**base, i, number(range->low + at * (range->high - range->low)));
-    } else if (arg.type == BP_TYPE_SCALAR && !arg.has(BP_ARG_LIST) && used.size() == 1) {
+    } else if (arg.type == BP_TYPE_SCALAR && !list && used.size() == 1) {
       const Literal other = other_number(stated);
       warn_unset(i, *used.begin());
       derive(**base, i, other);
-    } else if (arg.type == BP_TYPE_BOOL && !arg.has(BP_ARG_LIST) && used.size() == 1) {
+    } else if (arg.type == BP_TYPE_SCALAR && !list && integers) {
+      derive(**base, i, other_number(stated));
+    } else if (arg.type == BP_TYPE_SIZE && !list && used.size() == 1 && integers) {
+      warn_unset(i, *used.begin());
+      derive(**base, i, integer(stated->integer + 1));
+    } else if (arg.type == BP_TYPE_AXIS && !list) {
+      derive_axis(usual, i);
+    } else if (arg.type == BP_TYPE_AXES && used.size() == 1) {
+      derive_axes(**base, i);
+    } else if (arg.is_tensor() && !list && arg.has(BP_ARG_OPTIONAL) &&
+               std::none_of(usual.begin(), usual.end(), [&](const Sample* one) { return is_given(*one, i); })) {
+      derive_tensor(**base, i);
+    } else if (arg.type == BP_TYPE_BOOL && !list && used.size() == 1) {
       const bool value = stated && stated->kind == Literal::Kind::kBool && stated->integer;
       warn_unset(i, *used.begin());
       derive(**base, i, bool_literal(!value));
@@ -112,6 +160,85 @@ void OpCompiler::derive_samples() {
   }
 }
 
+// Another axis where all samples have the same one, and one counted from the other end where none is.
+void OpCompiler::derive_axis(const std::vector<const Sample*>& usual, uint32_t arg) {
+  std::set<int64_t> axes;
+  bool from_start = false, from_end = false;
+  const Sample* deepest = nullptr;
+  int64_t at = 0;
+  for (const Sample* sample : usual) {
+    const Literal* stated = literal_of(*sample, arg, entry_.signature.args[arg]);
+    if (!stated || stated->kind != Literal::Kind::kInt || !has_elements(*sample)) continue;
+    const int64_t axis = stated->integer, rank = rank_of(*sample);
+    (axis < 0 ? from_end : from_start) = true;
+    axes.insert(axis < 0 ? axis + rank : axis);
+    if (!deepest || rank > rank_of(*deepest)) deepest = sample, at = axis;
+  }
+  if (!deepest) return;
+  const int64_t rank = rank_of(*deepest);
+  if (rank < 1) return;
+  if (axes.size() == 1 && rank < 2) return warn_unset(arg, std::to_string(at));
+  if (axes.size() == 1) derive(*deepest, arg, integer(*axes.begin() == 0 ? rank - 1 : 0));
+  if (from_start != from_end) derive(*deepest, arg, integer(at < 0 ? at + rank : at - rank));
+}
+
+void OpCompiler::derive_axes(const Sample& base, uint32_t arg) {
+  const Literal* stated = literal_of(base, arg, entry_.signature.args[arg]);
+  const int64_t rank = rank_of(base);
+  if (rank < 1) return;
+  Literal other;
+  other.kind = Literal::Kind::kInts;
+  if (stated && stated->kind == Literal::Kind::kInts)
+    for (const int64_t axis : stated->ints) other.ints.push_back(axis < 0 ? axis + rank : axis - rank);
+  if (other.ints.empty()) other.ints = {rank - 1};
+  warn_unset(arg, text_of(stated));
+  derive(base, arg, other);
+}
+
+// Of the kind of the first tensor.
+void OpCompiler::derive_tensor(const Sample& base, uint32_t arg) {
+  const TensorSample* first = first_tensor(base);
+  if (!first) return;
+  warn_unset(arg, "none");
+  SampleValue value;
+  value.kind = SampleValue::Kind::kTensor;
+  value.tensors.emplace_back(*first);
+  derive(base, arg, std::move(value));
+}
+
+// The tests compare the kernel with nothing then.
+void OpCompiler::warn_of_lone_kernel() {
+  const bool states_results = std::any_of(entry_.samples.begin(), entry_.samples.end(),
+                                          [](const Sample& sample) { return !sample.expected.empty(); });
+  if (!entry_.host || entry_.decompose || entry_.ns == "bp" || !entry_.padded.empty() || states_results) return;
+  diagnostics_.warning(entry_.where, "nothing but its kernel states what '" + entry_.name() +
+                                         "' computes, so that tests cannot find it wrong; add a sample with `values` "
+                                         "and `expect`, or a decomposition");
+}
+
+// An elementwise op of several tensors that all samples give one shape: each tensor in turn with an axis that
+// broadcasts.
+void OpCompiler::derive_broadcasts(const std::vector<const Sample*>& usual, const Sample& base) {
+  const auto tensors_of = [](const Sample& sample) {
+    std::vector<std::pair<uint32_t, const TensorSample*>> found;
+    for (const auto& [index, value] : sample.values)
+      if (value.kind == SampleValue::Kind::kTensor && value.tensors[0]) found.emplace_back(index, &*value.tensors[0]);
+    return found;
+  };
+  const auto tensors = tensors_of(base);
+  if (!(op_.flags & BP_OP_ELEMENTWISE) || tensors.size() < 2 || tensors[0].second->shape.empty()) return;
+  for (const Sample* sample : usual)
+    for (const auto& [index, tensor] : tensors_of(*sample))
+      if (tensor->shape != tensors_of(*sample)[0].second->shape) return;
+  for (const auto& [index, tensor] : tensors) {
+    SampleValue value;
+    value.kind = SampleValue::Kind::kTensor;
+    value.tensors.emplace_back(*tensor);
+    value.tensors[0]->shape[0] = 1;
+    if (value.tensors[0]->shape != tensor->shape) derive(base, index, std::move(value));
+  }
+}
+
 void OpCompiler::warn_unset(uint32_t arg, const std::string& value) {
   if (entry_.made_of) return;  // said of its padded form
   const Arg& unset = entry_.signature.args[arg];
@@ -122,10 +249,14 @@ void OpCompiler::warn_unset(uint32_t arg, const std::string& value) {
 }
 
 void OpCompiler::derive(const Sample& base, uint32_t arg, const Literal& literal) {
-  Sample sample = base;
-  sample.expected.clear();
   SampleValue value;
   value.literal = literal;
+  derive(base, arg, std::move(value));
+}
+
+void OpCompiler::derive(const Sample& base, uint32_t arg, SampleValue value) {
+  Sample sample = base;
+  sample.expected.clear();
   value.where = entry_.where;
   sample.varies = entry_.signature.args[arg].name;
   const auto at = std::lower_bound(sample.values.begin(), sample.values.end(), arg,

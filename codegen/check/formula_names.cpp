@@ -98,7 +98,13 @@ Value FormulaCompiler::special(const Expr& expr) {
                                                                  : "'shape'";
   if (word == "out" || word == "g" || word == "t" || word == "v" || word == "needs")
     return fail(expr, "'" + word + "' has no meaning in " + where +
-                          (word == "needs" ? "; write needs.x in 'vjp'" : "; use the arguments"));
+                          (word == "needs"                               ? "; write needs.x in 'vjp'"
+                           : word == "g" && context_.rule == BP_RULE_JVP ? "; write t, the tangent"
+                           : word == "t" && context_.rule == BP_RULE_VJP ? "; write g, the cotangent"
+                                                                         : "; use the arguments"));
+  if (derivative &&
+      std::any_of(results.begin(), results.end(), [&](const ResultSpec& one) { return one.name == word; }))
+    return fail(expr, "'" + word + "' is a result; write out." + word);
   if (is_bound_later(expr)) return fail(expr, "'" + word + "' is bound further on; put its let before what reads it");
   return fail(expr,
               "unknown name '" + word + "'" + suggestion(word, visible_names()) + "; arguments are " + listed([&] {

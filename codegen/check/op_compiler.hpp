@@ -38,7 +38,13 @@ class OpCompiler {
   void check_samples(const std::vector<Sample>& samples);
   // derived_samples.cpp
   void derive_samples();
+  void derive(const Sample& base, uint32_t arg, SampleValue value);
   void derive(const Sample& base, uint32_t arg, const Literal& literal);
+  void derive_axis(const std::vector<const Sample*>& usual, uint32_t arg);
+  void derive_axes(const Sample& base, uint32_t arg);
+  void derive_tensor(const Sample& base, uint32_t arg);
+  void derive_broadcasts(const std::vector<const Sample*>& usual, const Sample& base);
+  void warn_of_lone_kernel();
   void warn_unset(uint32_t arg, const std::string& value);
   // derivatives.cpp
   void compile_derivatives();

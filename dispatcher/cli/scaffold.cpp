@@ -266,6 +266,9 @@ int scaffold(const std::string& kind, const std::string& name, const std::string
   // pip takes a word without a slash for the name of a package on an index.
   const std::string path = folder.find('/') == std::string::npos ? "./" + folder : folder;
   if (wheel) fmt::print("  BACKPLANE_PREFIX={} pip wheel --no-deps {}\n", prefix, path);
+  if (kind == "op")
+    fmt::print("For another op of this namespace, add an entry to {}/ops.yaml: a namespace belongs to one plugin\n",
+               folder);
   return 0;
 }
 

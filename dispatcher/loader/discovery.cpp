@@ -42,7 +42,8 @@ std::string clash(const Manifest& manifest, const std::string& name, const std::
     if (contains(backends, backend)) return "its backend \"" + backend + "\"";
   for (const std::string& op : manifest.ops)
     for (const std::string& other : ops)
-      if (namespace_of(op) == namespace_of(other)) return "the namespace of its op \"" + op + "\"";
+      if (namespace_of(op) == namespace_of(other))
+        return "the namespace of its op \"" + op + "\", which belongs to one plugin (one ops.yaml has all entries),";
   return "";
 }
 

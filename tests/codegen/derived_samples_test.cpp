@@ -18,7 +18,7 @@ std::string wave(const std::string& arguments, const std::string& samples, const
                  formula + "\n" + more + "    samples: " + samples + "\n");
 }
 
-// What each derived sample sets, "speed=1.75".
+// What each derived sample sets, "speed=1.700".
 std::vector<std::string> derived(const Checked& checked) {
   std::vector<std::string> texts;
   for (const Sample& sample : checked.registry.ops.at(0).derived)
@@ -38,12 +38,84 @@ TEST(DerivedSamples, SetWhatNoSampleSets) {
   const Checked checked =
       check_file(wave("Scalar speed=1, bool twice=false", "[{x: [0]}, {x: [2]}]", "", "x * speed if twice else x * 2"));
   ASSERT_EQ("", checked.report());
-  EXPECT_THAT(derived(checked), testing::ElementsAre("speed=1.750", "twice=true"));
+  EXPECT_THAT(derived(checked), testing::ElementsAre("speed=1.700", "twice=true"));
   const std::string warnings = checked.diagnostics.render_warnings();
   EXPECT_THAT(warnings, HasSubstr("t.yaml:3:9: warning: 'f': no sample sets 'speed' to another value than 1"));
   EXPECT_THAT(warnings, HasSubstr("no sample sets 'twice' to another value than false"));
   // Of the sample that computes something.
   EXPECT_EQ(std::vector<int64_t>{2}, checked.registry.ops[0].derived[0].values[0].second.tensors[0]->shape);
+}
+
+std::vector<std::string> varied(const Checked& checked) {
+  std::vector<std::string> texts;
+  for (const Sample& sample : checked.registry.ops.at(0).derived)
+    for (const auto& [index, value] : sample.values) {
+      if (checked.registry.ops[0].entry->signature.args[index].name != sample.varies) continue;
+      std::string text = sample.varies + "=";
+      if (value.kind == SampleValue::Kind::kTensor)
+        for (const int64_t size : value.tensors[0]->shape) text += std::to_string(size) + " ";
+      else if (value.literal.kind == Literal::Kind::kInts)
+        for (const int64_t one : value.literal.ints) text += std::to_string(one) + " ";
+      else
+        text += std::to_string(value.literal.integer);
+      texts.push_back(text);
+    }
+  return texts;
+}
+
+TEST(DerivedSamples, TryAnotherAxisAndOneFromTheOtherEnd) {
+  const auto axes = [](const std::string& samples) {
+    const Checked checked = check_file(wave("Axis axis=-1", samples, "", "x * (axis + 1)"));
+    EXPECT_EQ("", checked.report());
+    return varied(checked);
+  };
+  EXPECT_THAT(axes("[{x: [2, 3]}]"), testing::ElementsAre("axis=0", "axis=1"));
+  EXPECT_THAT(axes("[{x: [2, 3, 4], axis: 0}, {x: [2, 3], axis: 1}]"), testing::ElementsAre("axis=-3"));
+  EXPECT_THAT(axes("[{x: [2, 3], axis: 0}, {x: [2, 3]}]"), IsEmpty());
+  EXPECT_THAT(check_file(wave("Axis axis=-1", "[{x: [3]}]", "", "x * (axis + 1)")).diagnostics.render_warnings(),
+              HasSubstr("no sample sets 'axis' to another value than -1"));
+}
+
+TEST(DerivedSamples, SetSizesAxesAndTensorsThatNoSampleSets) {
+  const Checked size = check_file(wave("Size n=1", "[{x: [2]}]", "", "x * n"));
+  EXPECT_THAT(varied(size), testing::ElementsAre("n=2"));
+  EXPECT_THAT(size.diagnostics.render_warnings(), HasSubstr("no sample sets 'n' to another value than 1"));
+  const Checked axes = check_file(wave("Axes? axes=none", "[{x: [2, 3]}]", "", "x * (1 if axes is none else 2)"));
+  EXPECT_THAT(varied(axes), testing::ElementsAre("axes=1 "));
+  const Checked tensor = check_file(wave("Tensor? b=none", "[{x: [2, 3]}]", "", "x * default(b, x)"));
+  EXPECT_THAT(varied(tensor), testing::ElementsAre("b=2 3 "));
+  EXPECT_THAT(tensor.diagnostics.render_warnings(), HasSubstr("no sample sets 'b' to another value than none"));
+}
+
+TEST(DerivedSamples, BroadcastWhereAllTensorsHaveOneShape) {
+  const auto shapes = [](const std::string& samples) {
+    const Checked checked =
+        check_file(in_file("  - op: f(Tensor x, Tensor y) -> Tensor\n    doc: F.\n    dtypes: floating\n    shape: "
+                           "broadcast(x, y)\n    vjp: {x: g, y: g}\n    jvp: linear\n    decompose: x + y\n    "
+                           "samples: " +
+                           samples + "\n"));
+    EXPECT_EQ("", checked.report());
+    return varied(checked);
+  };
+  EXPECT_THAT(shapes("[{x: [2, 3], y: [2, 3]}]"), testing::ElementsAre("x=1 3 ", "y=1 3 "));
+  EXPECT_THAT(shapes("[{x: [2, 3], y: [3]}]"), IsEmpty());
+}
+
+TEST(DerivedSamples, DoNotStandForWhatIsRight) {
+  const auto warnings = [](const std::string& samples) {
+    return check_file(in_file("  - op: f(Tensor x) -> Tensor\n    doc: F.\n    dtypes: floating\n    shape: same(x)\n"
+                              "    host: true\n    vjp: {none: R}\n    jvp: {none: R}\n    batch: loop\n    samples: " +
+                              samples + "\n"))
+        .diagnostics.render_warnings();
+  };
+  EXPECT_THAT(warnings("[{x: [2]}]"), HasSubstr("nothing but its kernel states what 'f' computes"));
+  EXPECT_EQ("", warnings("[{x: {values: [1, 2]}, expect: [2, 4]}]"));
+}
+
+TEST(DerivedSamples, UseAFractionWhereAllNumbersAreIntegers) {
+  const Checked checked = check_file(wave("Scalar speed=1", "[{x: [2]}, {x: [2], speed: 3}]", "", "x * speed"));
+  EXPECT_THAT(derived(checked), testing::ElementsAre("speed=1.700"));
+  EXPECT_EQ("", checked.diagnostics.render_warnings());
 }
 
 TEST(DerivedSamples, UseEachWordThatNoSampleUses) {
@@ -56,7 +128,7 @@ TEST(DerivedSamples, UseEachWordThatNoSampleUses) {
 }
 
 TEST(DerivedSamples, AreNoneWhereTheSamplesSetAll) {
-  const Checked checked = check_file(wave("Scalar speed=1", "[{x: [2]}, {x: [2], speed: 3}]", "", "x * speed"));
+  const Checked checked = check_file(wave("Scalar speed=1", "[{x: [2]}, {x: [2], speed: 0.5}]", "", "x * speed"));
   EXPECT_THAT(derived(checked), IsEmpty());
   EXPECT_EQ("", checked.diagnostics.render_warnings());
 }

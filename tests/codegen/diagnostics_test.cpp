@@ -235,6 +235,18 @@ const Mistake kMistakes[] = {
      "partial: {x: x}\n    samples: [{x: [2]}]\n",
      "8:18", "'partial' is for elementwise ops"},
     {"partial_cotangent", unary("    partial: {x: multiply(g, x)}\n"), "9:27", "'g' has no meaning in 'partial'"},
+    {"jvp_cotangent", unary("    vjp: {x: g}\n    jvp: {x: g}\n"), "10:14",
+     "'g' has no meaning in 'jvp'; write t, the tangent"},
+    {"vjp_tangent", unary("    vjp: {x: t}\n    jvp: linear\n"), "9:14",
+     "'t' has no meaning in 'vjp'; write g, the cotangent"},
+    {"vjp_of_argument_g",
+     "  - op: f(Tensor x, Tensor g) -> Tensor\n    doc: F.\n    primitive: binary\n    dtypes: floating\n    shape: "
+     "broadcast(x, g)\n    vjp: {x: g, g: cotangent}\n    jvp: linear\n    samples: [{x: [2], g: [2]}]\n",
+     "8:14", "the vjp never uses the cotangent; here 'g' is the argument, so write cotangent"},
+    {"result_without_out",
+     "  - op: f(Tensor x) -> (Tensor at, Tensor other)\n    doc: F.\n    primitive: unary\n    dtypes: floating\n    "
+     "shape: [same(x), same(x)]\n    vjp: {x: g.at * at}\n    jvp: zero\n    samples: [{x: [2]}]\n",
+     "8:21", "'at' is a result; write out.at"},
     {"partial_and_vjp", unary("    partial: {x: x}\n    vjp: {x: g}\n"), "10:14",
      "has rules in 'partial' and in 'vjp'"},
     {"partial_and_jvp", unary("    partial: {x: x}\n    jvp: linear\n"), "10:10",

@@ -5,6 +5,8 @@ form. An op of `bp` whose first argument is a tensor called `x` is a method too,
 objects, but for two.
 """
 
+import keyword
+
 from .. import _core
 
 NAMESPACE = "bp"
@@ -15,6 +17,11 @@ def split(full_name):
     """The namespace and the Python name of an op: 'bp::sum' -> ('bp', 'sum')."""
     namespace, _, name = full_name.partition("::")
     return namespace, name.replace(".", "_") if "." in name else name
+
+
+def _python_word(name):
+    """The name of an op where it is written in Python: class_ of an op called class."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def functions(rows):
@@ -119,17 +126,18 @@ class _Namespace:
             namespace, own = split(full_name)
             if namespace != self._name:
                 continue
-            if name in (own, *aliases):
+            words = {own, *aliases, *map(_python_word, (own, *aliases))}
+            if name in words:
                 return _core.Op(full_name, name if name in _OWN_MEANING else own)
-            if inplace and name.endswith("_") and name[:-1] in (own, *aliases):
+            if inplace and name.endswith("_") and name[:-1] in words:
                 return _core.Op(full_name, own + "_", inplace=True)
         return None
 
     def __dir__(self):
         unopened = [split(full_name) for full_name, _ in _of_manifests(("found",))]  # first: another thread may open their plugin now
         rows = ((*split(full_name), inplace, aliases) for full_name, inplace, _, aliases in _core.ops())
-        words = [(word, inplace) for space, name, inplace, aliases in rows if space == self._name for word in (name, *aliases)]
-        words += [(name, False) for space, name in unopened if space == self._name]
+        words = [(_python_word(word), inplace) for space, name, inplace, aliases in rows if space == self._name for word in (name, *aliases)]
+        words += [(_python_word(name), False) for space, name in unopened if space == self._name]
         return sorted({word for word, _ in words} | {f"{word}_" for word, inplace in words if inplace})
 
     def __repr__(self):

@@ -87,8 +87,8 @@ def opcheck(
 
     op: an Op, of a registry file or defined in Python. devices: where to run; by default where the sample is.
     Checked are, each where it is declared: mutation and aliasing, the shape and dtype rule (also strided and empty
-    variants of the sample), that an op in Python is elementwise, the gradient and its gradient by finite differences in float64 and complex128, forward
-    against reverse mode, batching against a loop over every axis, in-place and out= against the function, the
+    variants of the sample), that an op is elementwise where its shape rule says so, the gradient and its gradient by finite
+    differences in float64 and complex128, forward against reverse mode, batching against a loop over every axis, in-place and out= against the function, the
     decomposition against the kernel, and on several devices the results against the first one's.
 
     Returns the report; raises OpCheckError with it where a check failed, unless raise_exception is False.

@@ -147,13 +147,13 @@ def _check(subject, report, first=None):
     """All checks of one subject, as rows of the report, of a further device also against the first one's subject; could it be called?"""
     try:
         _opcheck_rules.is_called(subject)
-    except Exception as failure:  # whatever a kernel raises is what is wrong
+    except (Exception, SystemExit) as failure:  # whatever a kernel raises is what is wrong
         about = next((name for words, name in _ABOUT if words in str(failure)), "call")
         report.add(subject.device, about, FAILED, _one_line(failure))
         return False
     report.add(subject.device, "call", PASSED)
     checks = [_agrees(first)] if first else []
-    if {"python", "elementwise"} <= set(subject.facts["tags"].split(",")):
+    if subject.facts["flags"] & _opcheck_rules.ELEMENTWISE or "elementwise" in subject.facts["tags"].split(","):
         checks.append(_opcheck_rules.elementwise)
     checks += _opcheck_rules.CHECKS
     for function in checks + _opcheck_derivatives.CHECKS:
@@ -172,10 +172,18 @@ def _outcome(function, subject):
         return NOT_STATED, str(reason)
     except Failure as failure:
         return FAILED, str(failure)
-    except Exception as failure:  # a rule that raises is wrong too
-        if reason := missing_kernel(subject, failure):
+    except (Exception, SystemExit) as failure:  # a rule that raises is wrong too
+        if reason := missing_kernel(subject, failure) or _padded_refusal(subject, failure):
             return NOT_STATED, reason
         return FAILED, f"found {type(failure).__name__}: {_one_line(failure)}; expected a result"
+
+
+def _padded_refusal(subject, failure):
+    """Whether an op of dynamic size has derivatives, its padded form says: why not, or None."""
+    if not subject.facts["dynamic"] or not isinstance(failure, _core.MissingRuleError):
+        return None
+    text = _one_line(failure)
+    return text if re.search(rf"\b{re.escape(subject.name)}_padded: has no (forward )?derivative", text) else None
 
 
 def _one_line(failure):

@@ -316,27 +316,33 @@ def _with(subject, replaced):
     return arguments
 
 
+def _count_of_rows(subject):
+    """As many as no axis of the sample has elements: a rule that takes the one size for the other then gives another result."""
+    sizes = {size for _, _, t in subject.tensors() for size in t.shape}
+    return next(count for count in range(2, len(sizes) + 3) if count not in sizes)
+
+
 def _rows(subject, leaf, t):
-    """Two rows of one tensor: the sample and, where the op takes it, the sample backwards."""
+    """Rows of one tensor: the sample and, where the op takes it, the sample backwards, in turn."""
     values = array(t)
     flipped = np.flip(values).copy()
     try:
         subject.call(_with(subject, {leaf: tensor(flipped, t)}))
     except _core.BackplaneError:
         flipped = values
-    return [values, flipped]
+    return [(values, flipped)[k % 2] for k in range(_count_of_rows(subject))]
 
 
 def _call_batched(subject, leaves, axis):
     """vmap over `axis` of these tensors, and the same row by row."""
     rows = [_rows(subject, leaf, t) for leaf, t in leaves.items()]
-    stacked = [tensor(np.stack(pair, axis), t) for pair, t in zip(rows, leaves.values())]
+    stacked = [tensor(np.stack(column, axis), t) for column, t in zip(rows, leaves.values())]
 
     def function(*given):
         return tuple(flat(subject.call(_with(subject, dict(zip(leaves, given))))))
 
     found = _core.vmap(function, in_axes=(axis,) * len(leaves), randomness="same")(*stacked)
-    each = [function(*(tensor(pair[k], t) for pair, t in zip(rows, leaves.values()))) for k in range(2)]
+    each = [function(*(tensor(row, t) for row, t in zip(of_call, leaves.values()))) for of_call in zip(*rows)]
     return [array(f) for f in found], [np.stack([array(r) for r in column]) for column in zip(*each)], each[0]
 
 

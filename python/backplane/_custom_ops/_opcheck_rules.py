@@ -6,6 +6,7 @@ from .. import _core
 from ._opcheck_report import Failure, NotStated
 from ._opcheck_values import array, bp, compare, flat, missing_kernel, show, tensor
 
+ELEMENTWISE = 16  # BP_OP_*
 _INPLACE, _OUT, _COMPOSITE = 4, 8, 4096  # BP_OP_*
 _MOST_FAILURES = 100  # of kernels that still run when a call is refused
 
@@ -34,6 +35,11 @@ def aliasing(subject):
         for k in range(j):
             if _core.shares_memory(result, results[k]) and not declared:
                 raise Failure(f"results {k} and {j} share memory; expected results of their own")
+    if not declared and not subject.facts["flags"] & _COMPOSITE:
+        for j, (result, later) in enumerate(zip(results, flat(subject.call()))):
+            if _core.shares_memory(result, later):
+                raise Failure(f"result {j} shares memory with the result of the next call, which changes it: found a buffer that is kept, "
+                              "expected memory of its own; return a copy")  # fmt: skip
 
 
 def _strided(t):
@@ -174,7 +180,7 @@ def decomposition(subject):
 
 
 def elementwise(subject):
-    """Of an op in Python that says so: one element alone gives the same result as among the others."""
+    """Of an op whose shape rule says that it is elementwise: one element alone gives the same result as among the others."""
     if any(argument["generator"] for argument in subject.facts["args"]):
         raise NotStated("the op draws random numbers")
     expected = subject.call()

@@ -248,8 +248,8 @@ bp_status BP_CALL demo_op4_formula2(const bp_frame* frame, const bp_formula_env*
     if (status) goto done;
   }
   {
-    const bp_value args1[] = {env->args[0]};
-    status = frame->host->call_op(frame, env->calls[1], args1, 1, &t[1], 1);
+    const bp_value args1[] = {bp_shape_of(env->args[0]), bp_int_value(INT64_C(0)), bp_dtype_of(env->args[0]), bp_device_of(env->args[0])};
+    status = frame->host->call_op(frame, env->calls[3], args1, 4, &t[1], 1);
     if (status) goto done;
   }
   {
@@ -265,7 +265,7 @@ bp_status BP_CALL demo_op4_formula2(const bp_frame* frame, const bp_formula_env*
   }
   bp_drop(frame, &t[0], 1);
   bp_drop(frame, &t[2], 1);
-  status = bp_fit(frame, env->calls + 3, bp_move(&t[3]), 1, &env->args[0], &t[4]);
+  status = bp_fit(frame, env->calls + 4, bp_move(&t[3]), 1, &env->args[0], &t[4]);
   if (status) goto done;
   results[0] = t[4];
   t[4].tag = BP_TAG_ABSENT;

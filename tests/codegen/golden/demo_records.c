@@ -233,16 +233,18 @@ static const bp_dtype_mask op4_accepts[] = {0x7fff, 0x0000};
 static const bp_result_def op4_results[] = {
     {"out", BP_TYPE_TENSOR, 0, 0}
 };
-static const bp_node op4_nodes[] = {{4, 0, 0, 0}, {2, 0, 0, 1}, {12, 2, 0, 0}, {2, 0, 2, 0}, {12, 1, 2, 1}, {12, 2, 3, 2}, {12, 1, 5, 1},
-    {12, 2, 6, 2}, {20, 1, 8, 0}, {5, 0, 9, 0}, {12, 2, 9, 0}};
-static const uint32_t op4_inputs[] = {0, 1, 3, 2, 4, 4, 2, 6, 7, 9, 1};
-static const char* const op4_names[] = {"demo::turn", "bp::zeros_like", "bp::add", "bp::sum_to", "bp::cast", "bp::real"};
-static const bp_program op4_program = {op4_nodes, op4_inputs, 0, op4_names, 11, 11, 0, 6};
+static const bp_node op4_nodes[] = {{4, 0, 0, 0}, {2, 0, 0, 1}, {12, 2, 0, 0}, {2, 0, 2, 0}, {12, 1, 2, 1}, {12, 2, 3, 2}, {8, 1, 5, 0},
+    {1, 0, 6, 0}, {10, 1, 6, 0}, {11, 1, 7, 0}, {12, 4, 8, 3}, {12, 1, 12, 1}, {12, 2, 13, 2},
+    {20, 1, 15, 0}, {5, 0, 16, 0}, {12, 2, 16, 0}};
+static const uint32_t op4_inputs[] = {0, 1, 3, 2, 4, 3, 3, 3, 6, 7, 8, 9, 10, 2, 11, 12, 14, 1};
+static const bp_value op4_consts[] = {{.tag = BP_TAG_INT, .u = {.i = INT64_C(0)}}};
+static const char* const op4_names[] = {"demo::turn", "bp::zeros_like", "bp::add", "bp::full", "bp::sum_to", "bp::cast", "bp::real"};
+static const bp_program op4_program = {op4_nodes, op4_inputs, op4_consts, op4_names, 16, 18, 1, 7};
 static const uint32_t op4_roots0[] = {5};
 static const uint32_t op4_targets2[] = {0};
-static const uint32_t op4_roots2[] = {8};
+static const uint32_t op4_roots2[] = {13};
 static const uint32_t op4_targets3[] = {0};
-static const uint32_t op4_roots3[] = {10};
+static const uint32_t op4_roots3[] = {15};
 static const bp_formula op4_formulas[] = {
     {5, 0, 0, 0, op4_roots0, 1, 53, demo_op4_formula0,
      "turn(v, axes) + zeros_like(x)"},

@@ -21,7 +21,7 @@ ENDED_BY_SANITIZER = ("promotion", "bool_bytes")  # before the kit looks: it rea
 
 # fault -> the op that is called, where it is found, the checks that find it, one of them first, what that says, the mode if it is not `test`
 FAULTS = {
-    "broadcast": ("add", "bp::add", "values|broadcast", "found .*, expected"),
+    "broadcast": ("add", "bp::add", "values|broadcast|elements", "found .*, expected"),
     "stride": ("subtract", "bp::subtract", "strided", "found .*, expected"),
     "long_line": ("sum", "bp::sum", "large", "found .*, expected"),
     "tail": ("multiply", "bp::multiply", "long|special values", "found .*, expected"),
@@ -196,7 +196,7 @@ def test_a_device_that_lacks_dtypes_passes(tmp_path, fault, mode):
         pytest.skip("its runs take no other way through the kit than those of `lacks`")
     done, report = conformance(tmp_path, fault, "*", mode, "--short")
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "FAIL" in line)
-    assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered"}
+    assert {"pass", "unsupported"} <= {case["verdict"] for case in report["cases"]} <= {"pass", "unsupported", "not offered", "excepted"}
 
 
 @pytest.mark.parametrize("fault, without, op", [("", "bp::index", "index"), ("compiler", "bp::maximum", "(device)")])
@@ -226,7 +226,7 @@ def test_every_check_is_seen_to_fail(tmp_path):
     for mode in ("test", "grad", "stress", "async"):
         done, report = conformance(tmp_path, "", "*", mode, "--short")
         assert done.returncode == 0, done.stdout
-        tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"]}
+        tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"] if case["verdict"] != "excepted"}
     seen = {(where if where.startswith("(device)") else "an op", one) for _, where, check, *_ in FAULTS.values() for one in check.split("|")}
     assert tried - seen == set()
 

@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 
+import backplane as bp
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
@@ -16,8 +18,8 @@ PLUGIN = BUILD / "tests" / "conformance" / "wrong" / "wrong.so"
 
 # op -> the mode that finds it, the check, what that says
 MISTAKES = {
-    "long_shape": ("test", "values", "the reference refuses the sample as well: .*wrong::long_shape"),
-    "other_dtype": ("test", "values", "the reference refuses the sample as well: .*wrong::other_dtype"),
+    "long_shape": ("test", "values", "found the error .*wrong::long_shape.*, which the reference gives as well; if the call must fail, state `error`"),
+    "other_dtype": ("test", "values", "found the error .*wrong::other_dtype.*, which the reference gives as well; if the call must fail, state `error`"),
     "other_reverse": ("grad", "gradient", "found .*, the finite difference is"),
     "other_forward": ("grad", "forward", "found .*, the gradient says"),
     "unset_number": ("grad", "gradient", "found .*, the finite difference is"),
@@ -36,6 +38,16 @@ MISTAKES = {
     "read_beyond": ("test", "values", "found nan, expected"),
     "one_buffer": ("stress", "same op", "while other threads call the op with other numbers, .*found .*, expected"),
     "few_in_one_buffer": ("stress", "same op", "while other threads call the op with other numbers, .*found .*, expected"),
+    "lost_nans_in_all": ("test", "special values", "found 0, expected nan"),
+    "not_elementwise": ("test", "elements", "element 0 of the result alone: at .* found .*, expected .*depends on the elements at its place alone"),
+    "rows_of_the_batch": ("grad", "batch", "found .*, expected"),
+    "one_cotangent": ("grad", "gradient", "the sum of the gradients for each result's cotangent alone: .*found .*, expected"),
+    "order_in_place": ("test", "in place", "found .*, expected"),
+    "forgotten_axis": ("grad", "gradient", "wrong::forgotten_axis"),
+    "tail_of_a_line": ("test", "long", "found 0, expected"),
+    "nothing_refused": ("test", "empty", "nothing to do"),
+    "through_double": ("test", "large integers", "found .*, expected"),
+    "greatest": ("test", "special values", "found .*, expected nan"),
     "other_batch": ("grad", "batch", "its batch formula gave a result whose axis 0 is not the batch"),
 }
 
@@ -65,3 +77,45 @@ def test_a_mistake_is_found(tmp_path, op):
     failures = [case for case in cases if case["verdict"] == "fail"]
     assert failures[0]["check"] == check and re.search(says, failures[0]["text"], re.S), failures[0]
     assert not [case for case in cases if case["verdict"] == "pass" and case.get("runs") == "unsupported"]
+
+
+@pytest.mark.parametrize("op", ["ends_the_process", "ends_the_process_at_once"])
+def test_a_kernel_that_ends_the_process_is_found(tmp_path, op):
+    done, said = conformance(tmp_path, op, "test")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(rf'ended with status 0 in or after wrong::{op}, check "values", sample 0, float32, before the run was over', said), said
+
+
+def test_a_signal_in_the_reference_comes_with_the_case(tmp_path):
+    done, said = conformance(tmp_path, "crashes_in_the_reference", "test")
+    assert done.returncode == -signal.SIGSEGV
+    assert 'ended by SIGSEGV in wrong::crashes_in_the_reference, check "values of the reference", sample 0, float32' in said, said
+
+
+def test_where_nothing_has_a_derivative_mode_grad_says_so(tmp_path):
+    done, cases = conformance(tmp_path, "noise", "grad")
+    assert done.returncode == 0 and cases == [], done.stdout + done.stderr
+    assert "nothing to try: the ops have no derivative and no batch rule" in done.stdout
+
+
+def test_what_an_entry_excepts_is_counted_with_its_reason(tmp_path):
+    done, cases = conformance(tmp_path, "excepted", "grad")
+    assert done.returncode == 0 and {case["verdict"] for case in cases} == {"pass", "excepted"}
+    assert "  excepted gradient: a reason to show\n" in done.stdout and ", 1 laws excepted\n" in done.stdout
+
+
+@pytest.mark.parametrize(("op", "check", "says"), [
+    ("not_elementwise", "elementwise", "element 0 alone against the same element of the sample"),
+    ("rows_of_the_batch", "batch", "vmap over axis"),
+])  # fmt: skip
+def test_opcheck_finds_it_too(op, check, says):
+    bp.load_plugin(str(PLUGIN))
+    report = bp.opcheck(f"wrong::{op}", (bp.randn(2, 3),), raise_exception=False)
+    failed = [row for row in report.rows if row.verdict == "failed" and row.check == check]
+    assert failed and says in failed[0].text, report
+
+
+def test_opcheck_passes_an_op_of_dynamic_size_without_a_derivative():
+    bp.load_plugin(str(PLUGIN))
+    report = bp.opcheck("wrong::right_dynamic", (bp.randn(5),), raise_exception=False)
+    assert report, report

@@ -285,3 +285,12 @@ def test_results_are_freed(name):
     for _ in range(100):
         scale(x)
     assert sys.getrefcount(x) == before
+
+
+def test_a_word_of_python_is_called_with_an_underscore():
+    op = bp.custom_op("words::class", "class(Tensor x) -> Tensor", shape="same(x)", replace=True)
+    op.register_kernel(lambda x: x * 2)
+    assert bp.ops.words.class_(bp.ones(2)).tolist() == [2, 2]
+    assert bp.ops.words.class_ is bp.ops.words.class_ and "class_" in dir(bp.ops.words)
+    with pytest.raises(AttributeError, match="no op 'words::def_' is registered"):
+        bp.ops.words.def_

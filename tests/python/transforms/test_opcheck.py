@@ -226,6 +226,31 @@ def test_an_undeclared_alias_through_another_library(name, x):
     assert "returned memory of 'x'" in fails(op, "aliasing", x)
 
 
+def test_a_buffer_that_is_kept(name, x):
+    kept = np.zeros(x.shape, np.float32)
+
+    @bp.custom_op(name)
+    def op(x: bp.Tensor) -> bp.Tensor:
+        if x.shape != kept.shape or x.dtype != bp.float32:
+            return bp.multiply(x, 2)
+        kept[...] = x.numpy() * 2
+        return bp.from_dlpack(kept)
+
+    op.register_shape(lambda x: x)
+    assert "result 0 shares memory with the result of the next call" in fails(op, "aliasing", x)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4])
+def test_a_size_of_the_batch_in_place_of_that_of_an_axis(name, rows):
+    def op(x: bp.Tensor) -> bp.Tensor:
+        return bp.divide(x, x.shape[0])
+
+    op = bp.custom_op(name)(op)
+    op.register_shape(lambda x: x)
+    op.register_batch(lambda x: bp.divide(x, x.shape[0]))
+    assert "vmap over axis" in fails(op, "batch", bp.ones((rows, 2)))
+
+
 def test_a_kernel_that_minds_the_layout(name, x):
     @bp.custom_op(name)
     def op(x: bp.Tensor) -> bp.Tensor:
