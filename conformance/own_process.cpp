@@ -1,4 +1,4 @@
-// See own_process.hpp. The two processes share a page: whether the job is over, and what it tried last.
+// See own_process.hpp. The two processes share a page: whether the job is over, and the last case that it tried.
 #include "own_process.hpp"
 
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ bool is_traced() {
   return false;
 }
 
-// Passes on what is to end the run, until the child has ended.
+// Passes the signals that end the run on, until the child has ended.
 int wait_for(pid_t child, const sigset_t& watched) {
   for (;;) {
     int status = 0, signal = 0;

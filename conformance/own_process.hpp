@@ -13,7 +13,7 @@ int in_own_process(const std::function<int()>& job);
 
 // Within `job`: it is over, and what follows may end the process.
 void job_is_over();
-// Within `job`: what is tried now, for the report of an early end. Any thread may say it.
+// Within `job`: the case that is tried now, for the report of an early end. Any thread may say it.
 void job_tries(const char* text);
 
 }  // namespace backplane::conformance

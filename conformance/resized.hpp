@@ -15,7 +15,7 @@ struct Resized {
 };
 
 // For each size that an axis of the sample has: all axes of that size much longer, and without elements. None where
-// nothing but the kernel says what is right. The op may refuse them, as where an attribute states the size as well.
+// nothing but the kernel states the result. The op may refuse them, as where an attribute states the size as well.
 std::vector<Resized> resized(const Subject& subject, const Entry& entry, size_t sample, bp_dtype dtype);
 
 }  // namespace backplane::conformance

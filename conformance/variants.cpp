@@ -99,7 +99,7 @@ Inputs with_nans(const Inputs& inputs) {
   });
 }
 
-// Integers that neither float64 nor int32 holds.
+// Integers that float64 and int32 cannot hold.
 Inputs with_large_integers(const Inputs& inputs) {
   static constexpr int64_t kValues[] = {(int64_t{1} << 53) + 1, -(int64_t{1} << 53) - 3, (int64_t{1} << 31) + 5,
                                         (int64_t{1} << 40) + 7, -(int64_t{1} << 33) - 1};

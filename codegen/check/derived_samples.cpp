@@ -41,7 +41,7 @@ Literal number(double value) {
   return literal;
 }
 
-// Of the sign that the entry's own number has: 0.7 for none and 0. Neither an integer nor a float32.
+// Of the sign that the entry's own number has: 0.7 for none and 0. No integer and no float32 has that value.
 Literal other_number(const Literal* stated) {
   const double value = stated && is_number(*stated) ? number_of(*stated) : 0;
   return number(value != 0 && std::isfinite(value) ? value * 1.7 : 0.7);
