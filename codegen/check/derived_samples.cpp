@@ -133,7 +133,7 @@ void OpCompiler::derive_samples() {
       const Literal other = other_number(stated);
       warn_unset(i, *used.begin());
       derive(**base, i, other);
-    } else if (arg.type == BP_TYPE_SCALAR && !list && integers) {
+    } else if (arg.type == BP_TYPE_SCALAR && !list && integers && entry_.ns != "bp") {
       derive(**base, i, other_number(stated));
     } else if (arg.type == BP_TYPE_SIZE && !list && used.size() == 1 && integers) {
       warn_unset(i, *used.begin());

@@ -55,7 +55,7 @@ def test_a_run_with_other_options_is_not_resumed(tmp_path):
     assert other.returncode != 0 and "belongs to another run" in other.stderr, other.stderr
 
 
-@pytest.mark.parametrize("words, says", [(["--resume"], "--resume needs --json FILE"), (["--resume", "--json", "none.json"], "there is no none.json.partial")])
+@pytest.mark.parametrize("words, says", [(["--resume"], "--resume needs --json FILE"), (["--resume", "--json", "none.json"], "found no none.json.partial")])
 def test_what_cannot_be_resumed_is_refused(words, says):
     done = run("--op", "add", *words)
     assert done.returncode != 0 and says in done.stderr, done.stderr
