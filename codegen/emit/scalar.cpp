@@ -101,7 +101,7 @@ class Printer {
   const ScalarFunction& function_;
 };
 
-// The types of which a device may have none, as the macros name them.
+// The types that a device may lack, as the macros name them.
 std::vector<std::string> optional_types(const ScalarFunction& function) {
   struct Group {
     const char* name;
@@ -201,7 +201,7 @@ std::string lists_of(const EmitContext& context, const Functions& functions) {
   return text;
 }
 
-// So that no argument is converted in silence, nor a dtype taken that the op has not.
+// So that no argument is silently converted, and only dtypes of the op are taken.
 constexpr const char* kNoConversion = "  template <class... T>\n  BP_SCALAR_FN static void of(T...) = delete;\n";
 
 // `of` is a member's name; functions are named SYMBOL_OP_DTYPE, and macros SYMBOL_SCALAR in capitals.

@@ -39,7 +39,7 @@ bool leaves_out(const Call& call) {
   return false;
 }
 
-// Whoever intercepts a call may read a result that its caller does not want: a derivative's formula does.
+// Interceptors may read every result (derivative formulas do), so compute all of them here.
 [[gnu::noinline]] void call_for_all_results(const Call& call) {
   bp_value outs[kMaxResults];
   for (int32_t i = 0; i < call.n_outs; ++i)
@@ -79,8 +79,8 @@ namespace {
                arg.flags & BP_ARG_LIST ? "" : ", or a number");
 }
 
-// What stands in a tensor's place is one, or a number, or a list of them; of values that were put together by hand
-// nothing is known.
+// A tensor position holds a tensor, a number, or a list of them. Values that were put together by hand
+// may hold anything.
 [[gnu::noinline]] void check_tensor_argument(const Call& call, int32_t i) {
   const bp_arg_def& arg = call.op.record->args[static_cast<size_t>(i)];
   const bp_value& v = call.args[i];
@@ -133,7 +133,7 @@ uint64_t keys_of_target(TensorImpl* target, uint64_t mask) {
   keys = intercepting(plan, keys, call.mask);
   if (keys && call.n_outs > 1 && leaves_out(call)) [[unlikely]]
     return call_for_all_results(call);
-  // Without a tensor of a level or a new one, nothing of this call is a level's, whatever it makes on its way.
+  // Without a tensor of a level or a new one, nothing of this call belongs to a level.
   if (!(keys & (kLevelKey | kCreationKey))) call.mask &= ~kCreationKey;
   if (!(keys & kAutocastKey)) call.mask &= kInnerKeys;  // an op that is not cast has no parts that are
   if (!keys) return plan.device(call, nullptr);

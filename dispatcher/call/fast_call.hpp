@@ -20,7 +20,7 @@ bp_value make_output(const OpEntry& op, FastPath path, const bp_value* args, int
                      const TensorImpl& first);
 bp_status run_with_numbers(const OpEntry& op, const FastRow& row, const bp_frame& frame, const bp_value* args,
                            int32_t n_args, bp_value* out);
-// The try of an elementwise call into an output that the caller gave, one of the operands perhaps.
+// Tries an elementwise call into an output that the caller gave, which may be an operand.
 bool call_fast_into(const OpEntry& op, const Plan& plan, const bp_value* args, const bp_value& out, uint64_t mask,
                     const Operands& operands);
 [[noreturn]] void fail_fast_call(const OpEntry& op, const FastRow& row, Device& device, bp_status status,

@@ -74,8 +74,8 @@ void CrossingGraph::by_reference(const Argument& a, bp_value& v) {
   }
 }
 
-// Whose kernel would run the call, and with its numbers as that would receive them: false where it is another plugin's,
-// or where a number is none of the dtype's, of which the call itself says what is wrong.
+// The kernel that would run the call, with the numbers that it would receive: false if it is another plugin's,
+// or if a number does not fit the dtype, for which the call itself reports the error.
 bool CrossingGraph::resolve(const Node& node, std::vector<bp_value>& args, bp_dtype& compute) {
   const OpRecord& record = *node.op->record;
   const auto n = static_cast<int32_t>(args.size());
