@@ -72,7 +72,7 @@ int collect(Stream& stream) {
       status = def.deferred_error(def.context, device.ordinal, stream.handle, &error);
     }
     if (status == BP_OK && error.code == BP_OK) return i;
-    if (status != BP_OK) {  // what it would have told, nobody knows
+    if (status != BP_OK) {  // its report is lost
       if (device.state.load(std::memory_order_acquire) != DeviceState::kReady) return i;
       error.ticket = 0;
       error.code = status;
