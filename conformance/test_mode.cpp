@@ -130,8 +130,8 @@ class EntryTest {
         run_size(sample, first.front(), "large", *many);
     for (const bp_dtype dtype : {BP_INT64, BP_UINT64})
       if (std::count(dtypes.begin(), dtypes.end(), dtype) && entry_.is_repeatable() && !entry_.has("dynamic"))
-        if (const auto wide = beyond_32_bits(inputs_of(subject_, entry_, sample, dtype)))
-          run_size(sample, dtype, "64 bits", *wide);
+        if (const auto wide = with_large_integers(inputs_of(subject_, entry_, sample, dtype)))
+          run_size(sample, dtype, "large integers", *wide);
   }
 
   // Arguments that the op refuses say nothing, and floating results of such integers are rounded.
@@ -139,10 +139,10 @@ class EntryTest {
     const CallResult expected = reference_of(sample, dtype, check, inputs);
     const auto is_exact = [](const Array& array) { return !is_inexact(array.dtype); };
     if (!expected.ok()) return;
-    if (std::string_view(check) == "64 bits" &&
+    if (std::string_view(check) == "large integers" &&
         !std::all_of(expected.results.begin(), expected.results.end(), is_exact))
       return;
-    run_variant(sample, dtype, {check, inputs, {.as_sampled = false}, true}, expected);
+    run_variant(sample, dtype, {check, inputs, {.as_sampled = false, .checked = true}, true}, expected);
   }
 
   CallResult reference_of(size_t sample, bp_dtype dtype, const std::string& check, const Inputs& inputs) {

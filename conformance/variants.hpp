@@ -23,8 +23,8 @@ bool takes_outs(const Entry& entry);
 // An elementwise sample with more than 2^17 elements. Nothing where the op is another one, or has no axes.
 std::optional<Inputs> many_elements(const Entry& entry, const Inputs& inputs);
 
-// With integers that 32 bits do not hold in the arguments that promote. Nothing where none is of 64 bits.
-std::optional<Inputs> beyond_32_bits(const Inputs& inputs);
+// With integers that neither int32 nor float64 holds in the arguments that promote. Nothing where none is of 64 bits.
+std::optional<Inputs> with_large_integers(const Inputs& inputs);
 
 // The element at a place of the results alone, of inputs that broadcast to their shape.
 Inputs element_of(const Inputs& inputs, const std::vector<int64_t>& shape, size_t at);
