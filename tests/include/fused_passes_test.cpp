@@ -86,7 +86,7 @@ TEST_F(Rows, WhatReadsAValuePerRowAlongTheColumnsIsNoneOfTheRegion) {
 
 TEST_F(Rows, OtherReductionsAreLeftWithAReason) {
   const int64_t x = g.input(BP_FLOAT32, {5, 6, 7}), thin = g.input(BP_FLOAT32, {5, 1});
-  EXPECT_EQ(reason(sum(x, {1}, {5, 7})), "it reduces over axes that are not the last");
+  EXPECT_EQ(reason(sum(x, {1}, {5, 7})), "it reduces over axes that are not the last ones");
   EXPECT_EQ(reason(sum(x, {-1}, {5, 6})), "it names an axis that its operand does not have");
   EXPECT_EQ(reason(sum(thin, {1}, {5})), "its rows have one element");
   EXPECT_EQ(reason(sum(x, {2}, {5, 6}, BP_BOOL)), "it does not accumulate in the dtype of its result");

@@ -195,7 +195,7 @@ TEST(CopyRecord, RefusesBadRules) {
   EXPECT_THAT(refusal(dtype), HasSubstr("unknown dtype"));
   ToyRecord from = multiply();
   from.result("out", "same", {0}, {BP_RESULT_DTYPE_FROM_ARG, 0, 0, 0, 0});
-  EXPECT_THAT(refusal(from), HasSubstr("no Dtype"));
+  EXPECT_THAT(refusal(from), HasSubstr("not a Dtype"));
 }
 
 TEST(CopyRecord, RefusesBadNodes) {
