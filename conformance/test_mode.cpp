@@ -1,7 +1,7 @@
 // Mode test: every sample in every dtype and way against the reference in higher precision. See subject.hpp.
 #include <algorithm>
+#include <optional>
 #include <string_view>
-#include <utility>
 
 #include "backplane/plugins.hpp"
 #include "compare.hpp"
@@ -36,7 +36,7 @@ class EntryTest {
   void run() {
     note_exceptions(entry_, {"alias", "decompose", "dtypes", "layout"}, outcomes_);
     size_t tried = 0, tried_large = 0;
-    bool is_sized = false;
+    std::optional<size_t> first_usual;
     for (size_t sample = 0; sample < entry_.samples.size(); ++sample) {
       if (!entry_.samples[sample].error.empty()) {
         run_error(sample);
@@ -46,7 +46,7 @@ class EntryTest {
         if (!options_.brief || tried_large++ == 0) run_large(sample);
         continue;
       }
-      if (!std::exchange(is_sized, true)) run_sizes(sample);
+      if (!first_usual) first_usual = sample;
       if (options_.brief && tried++) continue;
       std::vector<bp_dtype> dtypes = dtypes_of(entry_, entry_.samples[sample]);
       const std::vector<bp_dtype> first = representatives(dtypes);
@@ -54,6 +54,7 @@ class EntryTest {
       if (dtypes.empty()) dtypes.push_back(BP_DTYPE_NONE);
       for (const bp_dtype dtype : dtypes) run_sample(sample, dtype);
     }
+    if (first_usual) run_sizes(*first_usual);
   }
 
  private:

@@ -204,11 +204,11 @@ std::string lists_of(const EmitContext& context, const Functions& functions) {
 // So that no argument is silently converted, and only dtypes of the op are taken.
 constexpr const char* kNoConversion = "  template <class... T>\n  BP_SCALAR_FN static void of(T...) = delete;\n";
 
-// `of` is a member's name; functions are named SYMBOL_OP_DTYPE, and macros SYMBOL_SCALAR in capitals.
+// `of` and `kFaults` are members' names; functions are named SYMBOL_OP_DTYPE, and macros SYMBOL_SCALAR in capitals.
 std::string struct_name(const EmitContext& context, const std::string& op) {
   const std::string name = cpp_identifier(op);
-  const bool taken =
-      name == "of" || name.starts_with(context.symbol + "_") || name.starts_with(upper(context.symbol) + "_");
+  const bool taken = name == "of" || name == "kFaults" || name.starts_with(context.symbol + "_") ||
+                     name.starts_with(upper(context.symbol) + "_");
   return taken ? name + "_" : name;
 }
 

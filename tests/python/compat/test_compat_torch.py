@@ -95,7 +95,7 @@ def test_refusals():
         (lambda: compat.zeros(2, pin_memory=True), "pin_memory"),
         (lambda: compat.dot(x, x), "vectors"),
         (lambda: compat.sum(x, dim=0, axis=1), "dim and axis"),
-        (lambda: compat.clamp(x), "min nor max"),
+        (lambda: compat.clamp(x), "no min and no max"),
         (lambda: compat.randint(3), "size"),
         (lambda: compat.imag(x), "complex"),
         (lambda: compat.zeros(3).poisson, "poisson"),

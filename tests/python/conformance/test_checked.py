@@ -25,7 +25,7 @@ FAULTS = {
     "writes_argument": ("ceil", 'bp::ceil: the kernel of plugin "broken" wrote into its argument 1'),
     "scratch_kept": ("negative", 'bp::negative: the kernel of plugin "broken" wrote into scratch memory of an earlier call'),
     "argument_reused": ("round", 'bp::round: the kernel of plugin "broken" wrote into the memory of an argument of an earlier call'),
-    "argument_released": ("round", 'bp::round: the kernel of plugin "broken" released its argument 1, which it borrows'),
+    "argument_released": ("round", 'bp::round: the kernel of plugin "broken" released argument 1, which it borrows'),
 }
 NOTICED = ("argument_released",)  # without checks, too: it is the end of a tensor that is in use
 LOAD = f"""

@@ -272,7 +272,7 @@ LOOP = (lambda c: c.sum() < 5, lambda c: c.astype(bp.float64) + 1)
     ("function", "error", "says"),
     [
         (lambda x: bp.cond(x.sum() > 0, lambda y: y[1:], lambda y: y, x), bp.ShapeError, r"result 0 is float32 of shape \(1,\).*float32 of shape \(2,\).*Fix: "),
-        (lambda x: bp.cond(True, lambda y: y[1:], lambda y: y, x), bp.ShapeError, "other shapes"),
+        (lambda x: bp.cond(True, lambda y: y[1:], lambda y: y, x), bp.ShapeError, "different shapes"),
         (lambda x: bp.cond(x.sum() > 0, pair, lambda y: (y, y), x), bp.ShapeError, r"result 0 is float64 .*float32"),
         (lambda x: bp.cond(x.sum() > 0, pair, lambda y: [y, y], x), bp.ArgumentTypeError, "structure"),
         (lambda x: bp.cond(x.sum() > 0, pair, lambda y: y, x), bp.ArgumentTypeError, "structure"),
@@ -294,7 +294,7 @@ def test_eager_and_traced_say_the_same_of_what_does_not_fit(run, function, error
     [
         (lambda: bp.cond(bp.asarray([True, False]), flat, flat, tensor(2)), "2 elements"),
         (lambda: bp.cond(bp.asarray(True), lambda x: (x, x), flat, tensor(2)), "structure"),
-        (lambda: bp.make_graph(lambda p: bp.cond(p, lambda x: x[1:], flat, tensor(2)))(bp.asarray(True)), "other shapes"),
+        (lambda: bp.make_graph(lambda p: bp.cond(p, lambda x: x[1:], flat, tensor(2)))(bp.asarray(True)), "different shapes"),
         (lambda: bp.scan(lambda c, x: (bp.stack([c, c]), x), tensor(), tensor(3)), "changes the shape"),
         (lambda: bp.scan(lambda c, x: (c, x), tensor(), (tensor(3), tensor(4))), "sizes"),
         (lambda: bp.while_loop(lambda c: c.sum() < 1e9, lambda c: bp.stack([c, c]), tensor(2)), "changes the shape"),
