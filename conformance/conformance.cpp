@@ -100,8 +100,7 @@ void warn_about_unused_rows() {
     for (const std::string& backend : plugin.waits_for)
       fmt::print(
           "warning: plugin {} has kernel rows for {}, which no plugin provides: they are never called. Fix: correct "
-          "the "
-          "name, or load the plugin that brings it\n",
+          "the name, or load the plugin that brings it\n",
           plugin.name, backend);
 }
 

@@ -29,9 +29,7 @@ size_t elements_stated(const Sample& sample) {
 
 std::vector<Resized> resized(const Subject& subject, const Entry& entry, size_t sample, bp_dtype dtype) {
   std::vector<Resized> made;
-  if (entry.has("elementwise") || entry.has("view") || entry.has("composite") || !entry.decomposes ||
-      entry.exempt("decompose") || entry.name.starts_with("bp::"))
-    return made;
+  if (entry.has("elementwise") || entry.has("view") || !has_kernel_to_compare(entry)) return made;
   Entry other = entry;
   const auto add = [&](const char* check, Sample changed) {
     if (elements_stated(changed) > kMostElements) return false;

@@ -45,6 +45,10 @@ size_t elements_of(const Inputs& inputs) {
   return count;
 }
 
+bool has_kernel_to_compare(const Entry& entry) {
+  return entry.decomposes && !entry.has("composite") && !entry.exempt("decompose") && !entry.name.starts_with("bp::");
+}
+
 void note_exceptions(const Entry& entry, std::initializer_list<const char*> laws, std::vector<Outcome>& outcomes) {
   for (const char* law : laws) {
     const auto found = entry.exempted.find(law);

@@ -24,6 +24,9 @@ Inputs inputs_of(const Subject& subject, const Entry& entry, size_t sample, bp_d
 // On the CPU, in the widest dtype; where the CPU is under test, by the entry's decomposition, if it has one.
 CallResult reference_call(const Subject& subject, const Entry& entry, const Inputs& inputs, bp_dtype dtype);
 
+// Has a plugin's entry a decomposition, which its kernel is held against?
+bool has_kernel_to_compare(const Entry& entry);
+
 // What the entry's `except:` says of these laws, which are then not tried.
 void note_exceptions(const Entry& entry, std::initializer_list<const char*> laws, std::vector<Outcome>& outcomes);
 

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "trial.hpp"
+
 namespace backplane::conformance {
 namespace {
 
@@ -100,15 +102,9 @@ Inputs with_nans(const Inputs& inputs) {
   });
 }
 
-// A kernel for an entry of a plugin, which its decomposition is held against.
-bool has_kernel_to_compare(const Entry& entry) {
-  return entry.family.empty() && entry.decomposes && !entry.has("composite") && !entry.exempt("decompose") &&
-         !entry.name.starts_with("bp::");
-}
-
 // Infinities are left out: formulas may meet inf - inf where the kernel need not.
 bool takes_nans(const Entry& entry) {
-  return has_kernel_to_compare(entry) &&
+  return entry.family.empty() && has_kernel_to_compare(entry) &&
          std::count(entry.differentiable.begin(), entry.differentiable.end(), false) == 0;
 }
 

@@ -1,5 +1,5 @@
-// Laws of calls that donate operands: the result equals that of a plain call, in the memory of an operand where nobody
-// else can see that, and in memory of its own everywhere else.
+// Laws of calls that donate operands: the result equals the result of a plain call. It lies in an operand's memory
+// where nobody else can see the change, and in new memory everywhere else.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -40,6 +40,11 @@ def registry_lines(root=ROOT):
             yield path, number, line
 
 
+def op_names():
+    """The names of the registry's ops, without namespace and overload."""
+    return {found[1] for _, _, line in registry_lines() if (found := re.match(r"\s*- op: (\w+)", line))}
+
+
 def resolve(root, source, name):
     own = [folder for folder in SEARCHED if source.startswith(folder + "/")]  # a project's headers before another's
     for folder in [str(pathlib.PurePosixPath(source).parent), *own, *SEARCHED]:

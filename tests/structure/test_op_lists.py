@@ -36,10 +36,6 @@ LISTS = {
 STRINGS = re.compile(r'"(?:\w+::)?[a-z_0-9]+"(?:[\s,:{}()\[\]]*"(?:\w+::)?[a-z_0-9]+")+|"[a-z_0-9]+(?: [a-z_0-9]+)+ ?"')
 
 
-def names_of_ops():
-    return {found[1] for _, _, line in source_tree.registry_lines() if (found := re.match(r"\s*- op: (\w+)", line))}
-
-
 def without_all(text):
     """The text of a module with blanks in place of `__all__`."""
     lines = text.split("\n")
@@ -59,7 +55,7 @@ def lists(text, ops):
 
 
 def found():
-    ops, listed = names_of_ops(), {}
+    ops, listed = source_tree.op_names(), {}
     for name in CODE:
         text = (source_tree.ROOT / name).read_text(encoding="utf-8")
         if lines := list(lists(without_all(text) if name.endswith(".py") else text, ops)):

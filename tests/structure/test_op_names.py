@@ -19,10 +19,6 @@ COMPARED = re.compile(r'\b(?:op|op_name\(\)|row\(\)\.name)\s*[!=]=\s*"(?:bp::)?(
 EXEMPT = {"plugins/collectives/call.cpp"}
 
 
-def op_names():
-    return {found[1] for _, _, line in source_tree.registry_lines() if (found := re.match(r"  - op: (\w+)\(", line))}
-
-
 def is_row_file(name):
     """Kernels, tests, and the benchmarks and laws that call ops by name."""
     return any(part in name for part in ("/kernels/", "/tests/", "/laws/")) or name.endswith(("/kernels.cpp", "/kernels.cu"))
@@ -30,7 +26,7 @@ def is_row_file(name):
 
 def named_ops(name, text):
     """Lines that name ops where no kernel row and no call does."""
-    names = op_names()
+    names = source_tree.op_names()
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         code = line.split("//")[0]

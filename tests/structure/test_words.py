@@ -46,10 +46,6 @@ def lines_with(pattern, files):
                 yield f"{name}:{number}: {match[0]}"
 
 
-def op_names():
-    return {op[1] for _, _, line in source_tree.registry_lines() if (op := re.match(r"\s*- op: ([a-z_0-9]+)", line))}
-
-
 def test_the_core_names_no_device_api():
     core = [name for name in CODE if name.startswith("dispatcher/")]
     assert list(lines_with(DEVICE_API, core)) == []
@@ -57,7 +53,7 @@ def test_the_core_names_no_device_api():
 
 def test_the_core_names_no_op():
     """As a string: an identifier `add` may be a function of the core's own."""
-    names = op_names() - KNOWN_TO_THE_CORE
+    names = source_tree.op_names() - KNOWN_TO_THE_CORE
     named = re.compile(r'"bp::(\w+)"')
     assert [text for text in lines_with(named, CORE) if named.search(text)[1] in names] == []
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 # Whose name ours means something else by, or that answer with NumPy's dtypes.
 _NUMPYS_ALONE = ("can_cast", "result_type", "save", "select")
 _OF_ANYTHING = ("broadcast_arrays",)  # also of None and texts, as Matplotlib calls it, which no tensor holds
@@ -26,7 +26,7 @@ def array_ufunc(x: Any, ufunc: Any, method: str, /, *inputs: Any, **more: Any) -
     package, name = _namespace.package, ufunc.__name__
     called, ours = f"numpy.{name}", getattr(package, name, None)
     if method == "reduce":
-        called, ours = f"{called}.reduce", getattr(package, _REDUCTIONS.get(name, ""), None)
+        called, ours = f"{called}.reduce", getattr(package, REDUCTIONS.get(name, ""), None)
         if ours and not more.keys() & {"axis", "keepdims"} and len(inputs) == 1:
             more["axis"] = 0  # NumPy's default of ufuncs
     elif method != "__call__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._api._indexing_functions import scatter
+from .._tensors._numpy_protocol import REDUCTIONS
 from ._calls import float64, given, op, require_one_of, written
 
 TYPE_CHECKING = False
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 _KINDS = ("bool", "unsigned integer", "signed integer", "real floating", "complex floating")
 _USUAL = ("same_kind", "K")
 _PLAIN = (_core.Tensor, float, int)
-# Reductions and running reductions of the registry that mean the same.
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+# Running reductions of the registry that mean the same; REDUCTIONS are the others.
 _RUNNING = {"add": "cumulative_sum", "multiply": "cumulative_prod", "maximum": "cummax", "minimum": "cummin"}
 _ASSOCIATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2", "logical_xor")
 _IDENTITIES = {
@@ -110,8 +110,8 @@ class Elementwise2(Elementwise):
         """The function of all elements along axis (the first one unless stated; None for all of them), from left to right."""
         with float64:
             x = _core.asarray(array)
-            if self.__name__ in _REDUCTIONS:
-                own = getattr(op, _REDUCTIONS[self.__name__])
+            if self.__name__ in REDUCTIONS:
+                own = getattr(op, REDUCTIONS[self.__name__])
                 found = own(x, axis, keepdims=keepdims, **given(dtype=dtype, initial=initial, where=None if where is True else where))
             else:
                 found = self._folded(x if dtype is None else op.cast(x, dtype), axis, keepdims, initial, where)
