@@ -30,12 +30,15 @@ void others_work_beside_a_copy(bp_device device, bool to_host_too) {
     expect_all(floats(std::vector<float>(1 << 20, 3.0f), device), 3, "a copy from the host, and back");
   });
   while (!began) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   auto sum = std::make_shared<Tensor>();
   const bool worked = ends_in(kPatience, [second, x, sum] {
     const StreamScope scope(second);
-    *sum = run_op("bp::add", {value(x), value(2.0)});
-    second.query();
+    // Several times: nothing tells when the reader has come to its wait, and on a busy machine it takes a while.
+    for (int round = 0; round < 10; ++round) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      *sum = run_op("bp::add", {value(x), value(2.0)});
+      second.query();
+    }
   });
   const bool late = held.timed_out();
   held.release();

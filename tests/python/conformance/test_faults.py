@@ -110,7 +110,7 @@ def conformance(tmp_path, fault, op, mode="test", *more, checked="0"):
     out = tmp_path / "report.json"
     words = ["conformance", "--device", "broken", "--plugin", PLUGIN, "--op", op, "--mode", mode, "--json", out, *more]
     environment = {**os.environ, "BROKEN_FAULT": fault, "BACKPLANE_CHECKED": checked}
-    done = subprocess.run([BUILD / "bin" / "backplane", *words], capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run([BUILD / "bin" / "backplane", *words], capture_output=True, text=True, timeout=400, env=environment)  # a busy machine takes four times as long
     return done, json.loads(out.read_text()) if out.exists() else done.stderr
 
 
@@ -185,7 +185,7 @@ def test_the_environment_puts_all_checks_into_checked_mode(tmp_path, checked):
 
 @pytest.mark.parametrize("fault", ["", "handles"])
 def test_a_right_device_passes_in_checked_mode(tmp_path, fault):
-    done, _ = conformance(tmp_path, fault, "m*", checked="1")
+    done, _ = conformance(tmp_path, fault, "m*", "test", "--short", checked="1")
     assert done.returncode == 0, done.stdout
 
 
