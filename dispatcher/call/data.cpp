@@ -1,5 +1,5 @@
 // Making tensors and moving their data: empty, from, to and over host memory, between devices.
-#include "backplane/device.hpp"
+#include "call/data.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backplane/borrowed_tensor.hpp"
+#include "backplane/device.hpp"
 #include "backplane/stream.hpp"
 #include "call/dispatch.hpp"
 #include "call/formulas/role_calls.hpp"
@@ -134,6 +135,22 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
   gather(packed, static_cast<const char*>(data), shape.data(), steps, result.ndim(), kItemSize[dtype]);
   if (dtype == BP_BOOL) make_bools(packed, nbytes);
   if (!d.host_memory()) copy_from_host(d, storage, 0, packed, nbytes);
+  return result;
+}
+
+Tensor core::filled(const char* who, Shape shape, bp_dtype dtype, bp_device device,
+                    const std::function<void(char*)>& fill) {
+  CallGuard guard;
+  Tensor result = unwritten(who, shape, dtype, device);
+  const uint64_t nbytes = result.get()->nbytes;
+  if (nbytes == 0) return result;
+  bp_storage* storage = result.get()->storage;
+  const bool direct = storage->device->host_memory();
+  const std::unique_ptr<char[]> staging(direct ? nullptr : new char[nbytes]);
+  char* bytes = direct ? static_cast<char*>(storage->data) : staging.get();
+  fill(bytes);
+  if (dtype == BP_BOOL) make_bools(bytes, nbytes);
+  if (!direct) copy_from_host(*storage->device, storage, 0, bytes, nbytes);
   return result;
 }
 

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "backplane/device.hpp"
 #include "backplane/plugin/whole_file.hpp"
+#include "call/data.hpp"
 
 namespace backplane::core::graph {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "the format stores little-endian numbers");
 
@@ -25,14 +28,14 @@ void TensorFile::refuse(const Parts&... parts) const {
   detail::fail(BP_ERROR_VALUE, path_, ": ", parts...);
 }
 
-TensorFile::TensorFile(const std::string& path) : path_(path) {
+TensorFile::TensorFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rbe"), std::fclose) {
   if (path.find('\0') != std::string::npos) refuse("cannot be read: its path has a zero byte. Fix: leave it out");
-  std::error_code error;
-  const uint64_t size = fs::file_size(path, error);
-  if (error) refuse("cannot be read: ", error.message());
-  file_.open(path, std::ios::binary);
+  struct stat about;
+  if (!file_ || fstat(fileno(file_.get()), &about) != 0) refuse("cannot be read: ", std::strerror(errno));
+  if (!S_ISREG(about.st_mode)) refuse("cannot be read: it is not a regular file");
+  const auto size = static_cast<uint64_t>(about.st_size);
   uint64_t header = 0;
-  if (!file_ || !file_.read(reinterpret_cast<char*>(&header), sizeof header))
+  if (!read_bytes(reinterpret_cast<char*>(&header), sizeof header, 0))
     refuse("is not a safetensors file: it has ", size, " bytes, and the length of its header takes 8");
   if (header > kMaxHeader || header > size - sizeof header)
     refuse("is not a safetensors file, or was cut off: its header should have ", header, " bytes, but the file has ",
@@ -42,9 +45,22 @@ TensorFile::TensorFile(const std::string& path) : path_(path) {
   check_layout(size - data_begin_);
 }
 
+// Whether all of them could be read.
+bool TensorFile::read_bytes(char* to, uint64_t size, uint64_t begin) const {
+  while (size > 0) {
+    const ssize_t n = pread(fileno(file_.get()), to, size, static_cast<off_t>(begin));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<uint64_t>(n);
+    begin += static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
 void TensorFile::read_header() {
   std::string text(data_begin_ - sizeof(uint64_t), '\0');
-  if (!file_.read(text.data(), static_cast<std::streamsize>(text.size()))) refuse("its header cannot be read");
+  if (!read_bytes(text.data(), text.size(), sizeof(uint64_t))) refuse("its header cannot be read");
   try {
     header_ = read_tensor_header(text);
   } catch (const Error& error) {
@@ -72,21 +88,19 @@ void TensorFile::check_layout(uint64_t data_size) const {
   if (at != data_size) refuse("its data have ", data_size, " bytes, but its tensors take ", at);
 }
 
-Tensor TensorFile::read(const StoredTensor& tensor, bp_device device) {
+Tensor TensorFile::read(const StoredTensor& tensor, bp_device device) const {
   return read(tensor, tensor.dtype, tensor.shape, device);
 }
 
-Tensor TensorFile::read(const StoredTensor& tensor, bp_dtype dtype, Shape shape, bp_device device) {
+Tensor TensorFile::read(const StoredTensor& tensor, bp_dtype dtype, Shape shape, bp_device device) const {
   std::vector<int64_t> stored(shape.begin(), shape.end());
   if (is_complex(dtype)) stored.push_back(2);
   if (stored != tensor.shape || std::string_view(word_of_dtype(dtype)) != word_of_dtype(tensor.dtype))
     refuse("tensor \"", shown(tensor.name), "\" holds another dtype or shape than ", dtype_name(dtype));
-  std::vector<char> data(tensor.size);
-  file_.clear();
-  file_.seekg(static_cast<std::streamoff>(data_begin_ + tensor.begin));
-  if (!file_.read(data.data(), static_cast<std::streamsize>(data.size())))
-    refuse("tensor \"", shown(tensor.name), "\": its data cannot be read");
-  return from_host(data.data(), shape, {}, dtype, device);
+  return filled("load", shape, dtype, device, [&](char* data) {
+    if (!read_bytes(data, tensor.size, data_begin_ + tensor.begin))
+      refuse("tensor \"", shown(tensor.name), "\": its data cannot be read");
+  });
 }
 
 namespace {

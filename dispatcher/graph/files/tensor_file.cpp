@@ -46,22 +46,57 @@ void save_tensor_file(const std::string& path, const TensorFileContents& content
   core::graph::write_tensor_file(path, named, metadata);
 }
 
-TensorFileContents load_tensor_file(const std::string& path, bp_device device) {
-  core::graph::TensorFile file(path);
-  TensorFileContents contents{{}, file.metadata()};
-  const std::set<std::string> complex = complex_names(path, contents.metadata);
-  contents.metadata.erase(kComplexKey);
-  for (const core::graph::StoredTensor& stored : file.tensors()) {
-    if (!complex.count(stored.name)) {
-      contents.tensors.emplace_back(stored.name, file.read(stored, device));
-      continue;
+struct TensorFileReader::State {
+  explicit State(const std::string& path) : file(path), metadata(file.metadata()), complex(file.tensors().size()) {
+    for (const std::string& name : complex_names(path, metadata)) {
+      const core::graph::StoredTensor* stored = file.find(name);
+      BP_CHECK(stored, VALUE, path, ": '", name, "' is named as complex and is not in the file");
+      BP_CHECK(!stored->shape.empty() && stored->shape.back() == 2 &&
+                   (stored->dtype == BP_FLOAT32 || stored->dtype == BP_FLOAT64),
+               VALUE, path, ": '", name, "' is named as complex and does not consist of pairs of float32 or float64");
+      complex[static_cast<size_t>(stored - file.tensors().data())] = true;
     }
-    BP_CHECK(!stored.shape.empty() && (stored.dtype == BP_FLOAT32 || stored.dtype == BP_FLOAT64), VALUE, path, ": '",
-             stored.name, "' is named as complex and does not consist of pairs of float32 or float64");
-    const bp_dtype dtype = stored.dtype == BP_FLOAT32 ? BP_COMPLEX64 : BP_COMPLEX128;
-    const Shape shape = Shape(stored.shape).first(stored.shape.size() - 1);
-    contents.tensors.emplace_back(stored.name, file.read(stored, dtype, shape, device));
+    metadata.erase(kComplexKey);
   }
+
+  const core::graph::StoredTensor& stored(int64_t tensor) const {
+    const auto count = static_cast<int64_t>(file.tensors().size());
+    BP_CHECK(tensor >= 0 && tensor < count, INDEX, "load: found the tensor ", tensor, " of a file of ", count);
+    return file.tensors()[static_cast<size_t>(tensor)];
+  }
+
+  core::graph::TensorFile file;
+  std::map<std::string, std::string> metadata;
+  std::vector<bool> complex;  // by the number of the tensor
+};
+
+TensorFileReader::TensorFileReader(const std::string& path) : state_(std::make_unique<State>(path)) {}
+TensorFileReader::~TensorFileReader() = default;
+TensorFileReader::TensorFileReader(TensorFileReader&&) noexcept = default;
+TensorFileReader& TensorFileReader::operator=(TensorFileReader&&) noexcept = default;
+
+int64_t TensorFileReader::size() const noexcept { return static_cast<int64_t>(state_->file.tensors().size()); }
+
+int64_t TensorFileReader::find(std::string_view name) const noexcept {
+  const core::graph::StoredTensor* stored = state_->file.find(name);
+  return stored ? stored - state_->file.tensors().data() : -1;
+}
+
+const std::string& TensorFileReader::name(int64_t tensor) const { return state_->stored(tensor).name; }
+
+const std::map<std::string, std::string>& TensorFileReader::metadata() const noexcept { return state_->metadata; }
+
+Tensor TensorFileReader::read(int64_t tensor, bp_device device) const {
+  const core::graph::StoredTensor& stored = state_->stored(tensor);
+  if (!state_->complex[static_cast<size_t>(tensor)]) return state_->file.read(stored, device);
+  const bp_dtype dtype = stored.dtype == BP_FLOAT32 ? BP_COMPLEX64 : BP_COMPLEX128;
+  return state_->file.read(stored, dtype, Shape(stored.shape).first(stored.shape.size() - 1), device);
+}
+
+TensorFileContents load_tensor_file(const std::string& path, bp_device device) {
+  const TensorFileReader file(path);
+  TensorFileContents contents{{}, file.metadata()};
+  for (int64_t i = 0; i < file.size(); ++i) contents.tensors.emplace_back(file.name(i), file.read(i, device));
   return contents;
 }
 

@@ -184,14 +184,15 @@ void HeaderReader::end_tensor() {
   header_.tensors.push_back(std::move(tensor_));
 }
 
-// Sorting takes the same time whatever the names are, which a table of hashes would not.
+// Sorting takes the same time whatever the names are, which a table of hashes would not. The stable sort merges what is in
+// order, and numbered names mostly are.
 void sort_by_name(TensorHeader& header) {
   std::vector<uint32_t>& order = header.by_name;
   const auto name = [&](uint32_t i) -> const std::string& { return header.tensors[i].name; };
   const auto before = [&](uint32_t a, uint32_t b) { return name(a) < name(b); };
   order.resize(header.tensors.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+  std::stable_sort(order.begin(), order.end(), before);
   const auto twice =
       std::adjacent_find(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return name(a) == name(b); });
   if (twice != order.end()) refuse("its header has \"", shown(name(*twice)), "\" twice");

@@ -236,10 +236,7 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
 def _load_safetensors(name, device, lazy):
     from . import _safetensors
 
-    try:
-        tensors = _safetensors.Tensors(os.fsdecode(name), device)
-    except _core.ArgumentValueError:
-        return _core.load_model(name, device)  # says what is wrong with a damaged one
+    tensors = _safetensors.Tensors(os.fsdecode(name), device)
     if GRAPH_KEY in tensors.metadata:
         return _core.load_model(name, device)
     return tensors if lazy else _contents(tensors, tensors.metadata)

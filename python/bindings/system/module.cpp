@@ -17,6 +17,7 @@
 #include "bindings/system/bind_autocast.hpp"
 #include "bindings/system/bind_streams.hpp"
 #include "bindings/system/bind_system.hpp"
+#include "bindings/system/bind_tensor_file.hpp"
 #include "bindings/tensor/asarray.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -117,6 +118,7 @@ PYBIND11_MODULE(_core_of_main, module) {
   bind_model_file(module);
   bind_system(module);
   bind_autocast(module);
+  bind_tensor_file(module);
   bind_streams(module);
   bind_custom_op(module);
   bind_op_facts(module);
