@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "backplane/device.hpp"
+#include "backplane/tensor_file.hpp"
 #include "null_backend.hpp"
 
 namespace backplane::core::graph {
@@ -84,6 +85,38 @@ TEST_F(TensorFiles, ATensorIsReadAsWhatItIs) {
   EXPECT_THROW(file.read(file.tensors()[0], BP_COMPLEX128, two, null_backend()), Error);
   const Tensor pair = file.read(file.tensors()[0], BP_COMPLEX128, Shape(one, 0), null_backend());
   EXPECT_EQ(pair.dtype(), BP_COMPLEX128);
+}
+
+TEST_F(TensorFiles, AReaderReadsOneByOne) {
+  const double pair[] = {3, 4};
+  const int64_t none[] = {0};
+  const Tensor z = from_host(pair, Shape(none, 0), {}, BP_COMPLEX128, null_backend());
+  save_tensor_file(path(), {{{"z", z}, {"a", backplane::testing::tensor({1, 2}, {2})}}, {{"key", "value"}}});
+  const TensorFileReader reader(path());
+  EXPECT_EQ(reader.metadata(), (std::map<std::string, std::string>{{"key", "value"}}));
+  ASSERT_EQ(reader.size(), 2);
+  EXPECT_EQ(reader.name(reader.find("a")), "a");
+  EXPECT_EQ(reader.find("none"), -1);
+  double found[2];
+  to_host(reader.read(reader.find("a"), null_backend()), found);
+  EXPECT_EQ(found[1], 2);
+  const Tensor back = reader.read(reader.find("z"), null_backend());
+  EXPECT_EQ(back.dtype(), BP_COMPLEX128);
+  to_host(back, found);
+  EXPECT_EQ(found[0], 3);
+  EXPECT_EQ(found[1], 4);
+  EXPECT_THROW(reader.read(2, null_backend()), Error);
+  EXPECT_THROW(reader.read(-1, null_backend()), Error);
+  std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 1);
+  EXPECT_THROW(reader.read(reader.find("a"), null_backend()), Error);
+}
+
+TEST_F(TensorFiles, NamesOfComplexTensorsAreChecked) {
+  for (const char* names : {R"([\"none\"])", R"([\"a\"])", R"(1)", R"([)"}) {
+    const std::string notes = std::string(R"("__metadata__":{"backplane.complex":")") + names + R"("})";
+    const std::string whole = "{" + notes + R"(,"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})";
+    EXPECT_THROW(TensorFileReader(file(whole, 12)), Error) << names;
+  }
 }
 
 TEST_F(TensorFiles, DamagedOnesAreRefused) {
