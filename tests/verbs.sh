@@ -38,7 +38,7 @@ sanitizer_preload() {
 ctest_in() {
   local folder=$1 name=$2
   shift 2
-  run ctest --test-dir "$folder" --parallel "$jobs" --timeout 300 --output-on-failure --no-tests=ignore \
+  run ctest --test-dir "$folder" --parallel "$jobs" --timeout 900 --output-on-failure --no-tests=ignore \
     --output-junit "$results/$name.xml" "$@" >"$results/$name.log" && return 0
   tail -n 200 "$results/$name.log" >&2
   return 1
