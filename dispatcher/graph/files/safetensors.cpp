@@ -1,12 +1,12 @@
 #include "graph/files/safetensors.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backplane/device.hpp"
 #include "backplane/plugin/whole_file.hpp"

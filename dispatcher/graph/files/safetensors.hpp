@@ -1,8 +1,8 @@
 // Files of named tensors in the safetensors format: https://huggingface.co/docs/safetensors.
 //
 // A file is untrusted: its header is checked against the file's size before memory is allocated, and
-// faults are Error(BP_ERROR_VALUE) with the file, the tensor, the value found and the value expected. Several threads may
-// read at once.
+// faults are Error(BP_ERROR_VALUE) with the file, the tensor, the value found and the value expected. Several threads
+// may read at once.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,6 @@ BACKPLANE_API void save_tensor_file(const std::string& path, const TensorFileCon
 // Checks the header against the size of the file before it reads the elements.
 BACKPLANE_API TensorFileContents load_tensor_file(const std::string& path, bp_device device);
 
-
 // A file whose tensors are read one by one. Several threads may read at once.
 class BACKPLANE_API TensorFileReader {
  public:

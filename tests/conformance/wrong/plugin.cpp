@@ -126,8 +126,8 @@ void one_buffer(ConstTensor<float> x, double by, MutTensor<float> out) {
   for (int64_t i = 0; i < n; ++i) out.data()[i] = buffer[static_cast<size_t>(i)];
 }
 
-// The same for few elements; volatile, for a compiler may see that the calling thread has the values. Threads change places
-// between the loops, which take too little time for them to meet by chance.
+// The same for few elements; volatile, for a compiler may see that the calling thread has the values. Threads change
+// places between the loops, which take too little time for them to meet by chance.
 void few_in_one_buffer(ConstTensor<float> x, double by, MutTensor<float> out) {
   static volatile float buffer[8];
   const int64_t n = std::min<int64_t>(out.size(), 8);
