@@ -9,6 +9,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, open_uniform, require, tensors, uniform
+from ._ratios import log1p_square
 
 __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "MultivariateNormal", "Normal", "Uniform"]
 
@@ -49,10 +50,10 @@ class Normal(_LocScale):
         return self._real(value, -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI)
 
     def cdf(self, value: Any) -> Tensor:
-        return 0.5 * (1 + bp.erf(self._z(value) / math.sqrt(2)))
+        return bp.ndtr(self._z(value))
 
     def icdf(self, value: Any) -> Tensor:
-        return self.loc + self.scale * math.sqrt(2) * bp.erfinv(2 * value - 1)
+        return self.loc + self.scale * bp.ndtri(self._number(value, self.loc))
 
     def entropy(self) -> Tensor:
         return 0.5 + HALF_LOG_2PI + bp.log(self.scale)
@@ -102,11 +103,14 @@ class Laplace(_LocScale):
 
     def cdf(self, value: Any) -> Tensor:
         z = self._z(value)
-        return 0.5 - 0.5 * bp.sign(z) * bp.expm1(-bp.abs(z))
+        below = z < 0
+        return bp.where(below, 0.5 * bp.exp(bp.where(below, z, 0)), 1 - 0.5 * bp.exp(-bp.where(below, 0, z)))
 
     def icdf(self, value: Any) -> Tensor:
-        term = self._number(value, self.loc) - 0.5
-        return self.loc - self.scale * bp.sign(term) * bp.log1p(-2 * bp.abs(term))
+        x = self._number(value, self.loc)
+        below = x < 0.5
+        tail = bp.log(2 * bp.where(below, x, 1 - x))
+        return self.loc + self.scale * bp.where(below, tail, -tail)
 
     def entropy(self) -> Tensor:
         return 1 + bp.log(2 * self.scale)
@@ -148,20 +152,28 @@ class Gumbel(_LocScale):
         return self.scale**2 * (math.pi**2 / 6)
 
 
+def _cauchy_quantile(x: Tensor) -> Tensor:
+    """tan(π (x - 1/2)). In the tails, the tangent of the small angle: x - 1/2 loses a small x."""
+    is_tail = (x < 0.25) | (x > 0.75)
+    small = bp.where(is_tail, bp.where(x < 0.5, x, x - 1), 0.25)
+    return bp.where(is_tail, -1 / bp.tan(math.pi * small), bp.tan(math.pi * (bp.where(is_tail, 0.5, x) - 0.5)))
+
+
 class Cauchy(_LocScale):
     """The Cauchy distribution of this median and half width. Its mean and variance do not exist: NaN."""
 
     def _standard(self, shape, generator):
-        return bp.tan(math.pi * (open_uniform(shape, self.loc, generator) - 0.5))
+        return _cauchy_quantile(open_uniform(shape, self.loc, generator))
 
     def log_prob(self, value: Any) -> Tensor:
-        return self._real(value, -math.log(math.pi) - bp.log(self.scale) - bp.log1p(self._z(value) ** 2))
+        return self._real(value, -math.log(math.pi) - bp.log(self.scale) - log1p_square(self._z(value)))
 
     def cdf(self, value: Any) -> Tensor:
-        return bp.atan(self._z(value)) / math.pi + 0.5
+        z = self._z(value)
+        return bp.atan2(bp.ones_like(z), -z) / math.pi
 
     def icdf(self, value: Any) -> Tensor:
-        return self.loc + self.scale * bp.tan(math.pi * (self._number(value, self.loc) - 0.5))
+        return self.loc + self.scale * _cauchy_quantile(self._number(value, self.loc))
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + bp.log(self.scale)

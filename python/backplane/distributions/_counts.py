@@ -10,9 +10,10 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._discrete import _given, _values
+from ._discrete import _chances, _given, _values
 from ._distribution import Distribution, open_uniform, require, tensors
 from ._gamma import log_gamma_sample
+from ._ratios import log_binomial, log_poisson
 
 __all__ = ["Binomial", "Multinomial", "NegativeBinomial", "Poisson"]
 
@@ -49,7 +50,7 @@ def poisson_sample(rate: Tensor, shape: tuple[int, ...], generator: Generator | 
     k = bp.floor((2 * a / us + b) * u + large + 0.43)
     bound = 1.1239 + 1.1328 / (b - 3.4)
     safe = bp.maximum(k, 0)
-    inside = bp.log(v * bound / (a / (us * us) + b)) <= -large + safe * bp.log(large) - bp.lgamma(safe + 1)
+    inside = bp.log(v * bound / (a / (us * us) + b)) <= log_poisson(safe, large)
     good = ((us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))) | ((k >= 0) & ~((us < 0.013) & (v > us)) & inside)
     return bp.where(rate < _SMALL, small, _first_good(good & (k >= 0), safe))
 
@@ -74,8 +75,9 @@ def binomial_sample(count: Tensor, probs: Tensor, shape: tuple[int, ...], genera
     inside = (k >= 0) & (k <= large)
     safe, mode = bp.where(inside, k, 0), bp.floor((large + 1) * r)
     log_v = bp.log(v * alpha / (a / (us * us) + b))
-    density = bp.lgamma(mode + 1) + bp.lgamma(large - mode + 1) - bp.lgamma(safe + 1) - bp.lgamma(large - safe + 1)
-    good = inside & (((us >= 0.07) & (v <= limit)) | (log_v <= density + (safe - mode) * bp.log(r / (1 - r))))
+    chances = bp.log(r), bp.log1p(-r)
+    density = log_binomial(safe, large - safe, *chances) - log_binomial(mode, large - mode, *chances)
+    good = inside & (((us >= 0.07) & (v <= limit)) | (log_v <= density))
     found = bp.where(is_small, bp.minimum(small, n), _first_good(good, safe))
     return bp.where(p > 0.5, n - found, found)
 
@@ -97,7 +99,7 @@ class Poisson(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = _values(value, self.rate)
-        return self._supported(x, _whole(x), "integers of at least 0", bp.xlogy(x, self.rate) - self.rate - bp.lgamma(bp.maximum(x, 0) + 1))
+        return self._supported(x, _whole(x), "integers of at least 0", log_poisson(bp.maximum(x, 0), self.rate))
 
     @property
     def mean(self) -> Tensor:
@@ -132,13 +134,8 @@ class Binomial(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x, n = _values(value, self._parameter), self.total_count
         inside = _whole(x) & (x <= n)
-        k = bp.where(inside, x, 0)
-        ways = bp.lgamma(n + 1) - bp.lgamma(k + 1) - bp.lgamma(n - k + 1)
-        if self._is_logits:
-            chance = k * self._parameter - n * bp.softplus(self._parameter)
-        else:
-            chance = bp.xlogy(k, self._parameter) + bp.xlogy(n - k, 1 - self._parameter)
-        return self._supported(x, inside, "integers from 0 to total_count", ways + chance)
+        hits, misses = bp.where(inside, x, 0), bp.where(inside, n - x, 0)
+        return self._supported(x, inside, "integers from 0 to total_count", log_binomial(hits, misses, *_chances(self._parameter, self._is_logits, hits, misses)))
 
     @property
     def mean(self) -> Tensor:
@@ -156,6 +153,7 @@ class NegativeBinomial(Distribution):
         given = _given("NegativeBinomial", probs, logits)
         self.total_count, given = tensors("NegativeBinomial", total_count=_values(total_count, given), given=given)
         self.probs = given if logits is None else bp.sigmoid(given)
+        self._given, self._is_logits = given, logits is not None
         require("NegativeBinomial", "total_count", self.total_count, self.total_count > 0, "positive numbers")
         require("NegativeBinomial", "probs", self.probs, self.probs < 1, "probabilities below 1")
         super().__init__(given.shape)
@@ -168,7 +166,7 @@ class NegativeBinomial(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x, n = _values(value, self.probs), self.total_count
         k = bp.maximum(x, 0)
-        found = bp.lgamma(n + k) - bp.lgamma(k + 1) - bp.lgamma(n) + n * bp.log1p(-self.probs) + bp.xlogy(k, self.probs)
+        found = log_binomial(k, n, *_chances(self._given, self._is_logits, k, n)) - bp.log1p(k / n)
         return self._supported(x, _whole(x), "integers of at least 0", found)
 
     @property
@@ -207,7 +205,9 @@ class Multinomial(Distribution):
         x = _values(value, self.probs)
         inside = bp.all(_whole(x), axis=-1) & (bp.sum(x, axis=-1) == self.total_count)
         k = bp.maximum(x, 0)
-        found = bp.lgamma(bp.sum(k, axis=-1) + 1) - bp.sum(bp.lgamma(k + 1), axis=-1) + bp.sum(bp.where(k == 0, 0, k * self.logits), axis=-1)
+        n = bp.sum(k, axis=-1, keepdims=True)
+        parts = log_poisson(k, n * self.probs, bp.log(bp.maximum(n, 1)) + self.logits)
+        found = bp.sum(parts, axis=-1) - log_poisson(n, n)[..., 0]
         return self._supported(inside, inside, f"counts of {self.total_count} draws", found)
 
     @property

@@ -8,6 +8,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._distribution import Distribution, is_number, open_uniform, require, tensors, uniform
+from ._ratios import times
 
 __all__ = ["Bernoulli", "Categorical", "Geometric"]
 
@@ -36,6 +37,20 @@ def _values(x, like):
     return x.astype(like.dtype)
 
 
+def _chances(given, is_logits, hits, misses):
+    """The logarithms of the probabilities of a success and of a failure; any finite numbers where nobody uses them, so that no derivative is NaN."""
+    if is_logits:
+        return bp.logsigmoid(given), bp.logsigmoid(-given)
+    return bp.log(bp.where(hits == 0, 0.5, given)), bp.log1p(-bp.where(misses == 0, 0.5, given))
+
+
+def _entropy(given, is_logits):
+    """The entropy of one draw."""
+    p, q = (bp.sigmoid(given), bp.sigmoid(-given)) if is_logits else (given, 1 - given)
+    success, failure = _chances(given, is_logits, p, q)
+    return -(times(p, success) + times(q, failure))
+
+
 class Bernoulli(Distribution):
     """1 with probability probs, else 0; logits: log(probs / (1 - probs))."""
 
@@ -59,15 +74,12 @@ class Bernoulli(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = _values(value, self._given)
-        if self._is_logits:
-            found = x * self._given - bp.softplus(self._given)
-        else:
-            found = bp.xlogy(x, self._given) + bp.xlogy(1 - x, 1 - self._given)
+        success, failure = _chances(self._given, self._is_logits, x, 1 - x)
+        found = times(x, success) + times(1 - x, failure)
         return self._supported(x, (x == 0) | (x == 1), "0 or 1", found)
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        return -(bp.xlogy(p, p) + bp.xlogy(1 - p, 1 - p))
+        return _entropy(self._given, self._is_logits)
 
     @property
     def mean(self) -> Tensor:
@@ -131,25 +143,26 @@ class Geometric(Distribution):
     def __init__(self, probs: Any = None, logits: Any = None) -> None:
         given = _given("Geometric", probs, logits, above=True)
         self.probs = given if logits is None else bp.sigmoid(given)
+        self._given, self._is_logits = given, logits is not None
         super().__init__(given.shape)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        p = bp.stop_gradient(self.probs)
-        return bp.floor(bp.log(open_uniform(self._shape(sample_shape), p, generator)) / bp.log1p(-p))
+        given = bp.stop_gradient(self._given)
+        failure = bp.logsigmoid(-given) if self._is_logits else bp.log1p(-given)
+        return bp.floor(bp.log(open_uniform(self._shape(sample_shape), failure, generator)) / failure)
 
     def log_prob(self, value: Any) -> Tensor:
         x = _values(value, self.probs)
-        misses = x * bp.where(x == 0, 0, bp.log1p(-self.probs))  # 0 also where probs is 1
-        return self._supported(x, (x >= 0) & (x < bp.inf) & (x == bp.floor(x)), "integers of at least 0", misses + bp.log(self.probs))
+        success, failure = _chances(self._given, self._is_logits, bp.ones_like(x), x)
+        return self._supported(x, (x >= 0) & (x < bp.inf) & (x == bp.floor(x)), "integers of at least 0", times(x, failure) + success)
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        return -(bp.xlogy(p, p) + bp.xlogy(1 - p, 1 - p)) / p
+        return _entropy(self._given, self._is_logits) / self.probs
 
     @property
     def mean(self) -> Tensor:
-        return 1 / self.probs - 1
+        return bp.exp(-self._given) if self._is_logits else (1 - self.probs) / self.probs
 
     @property
     def variance(self) -> Tensor:
-        return (1 / self.probs - 1) / self.probs
+        return self.mean / self.probs

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import backplane as bp
@@ -35,6 +36,27 @@ def is_number(x: Tensor) -> Tensor:
     return x == x  # noqa: PLR0124
 
 
+_HALVES = (bp.float16, bp.bfloat16)
+_ROUNDED = ("sample", "rsample", "log_prob", "cdf", "icdf", "entropy")
+
+
+def _rounded_once(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The method, computed in float32 and rounded once if the parameters are half floats."""
+
+    @functools.wraps(method)
+    def call(self, *arguments, **options):
+        halves = {name: x for name, x in vars(self).items() if isinstance(x, Tensor) and x.dtype in _HALVES}
+        if not halves:
+            return method(self, *arguments, **options)
+        wide = object.__new__(type(self))
+        vars(wide).update({**vars(self), **{name: x.astype(bp.float32) for name, x in halves.items()}})
+        arguments = [x.astype(bp.float32) if isinstance(x, Tensor) and x.dtype in _HALVES else x for x in arguments]
+        found = method(wide, *arguments, **options)
+        return found.astype(next(iter(halves.values())).dtype) if "floating" in found.dtype.kind else found
+
+    return call
+
+
 class Distribution:
     """A distribution over tensors: batch_shape counts distributions, event_shape is the shape of one draw.
 
@@ -45,6 +67,12 @@ class Distribution:
     """
 
     has_rsample = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in _ROUNDED:
+            if name in vars(cls):
+                setattr(cls, name, _rounded_once(vars(cls)[name]))
 
     def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)

@@ -5,14 +5,14 @@ Samples come from Marsaglia and Tsang, "A simple method for generating gamma var
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import backplane as bp
 from backplane import Generator, Tensor
 
 from . import _gamma_gradient
-from ._distribution import Distribution, is_number, normal, open_uniform, require, tensors
+from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, open_uniform, require, tensors
+from ._ratios import deviance, dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling, stirling_slope
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "InverseGamma", "StudentT"]
 
@@ -39,6 +39,11 @@ def log_gamma_rsample(concentration: Tensor, shape: tuple[int, ...], generator: 
     return _gamma_gradient.attached(bp.broadcast_to(concentration, shape), log_gamma_sample(concentration, shape, generator))
 
 
+def _log_gamma_density(a: Tensor, z: Tensor, log_z: Tensor) -> Tensor:
+    """The logarithm of the density of log z, for a gamma variable z of concentration a and rate 1."""
+    return 0.5 * bp.log(a) - HALF_LOG_2PI - stirling(a) - deviance(a, z, log_z)
+
+
 class Gamma(Distribution):
     """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
 
@@ -57,12 +62,11 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
-        a, safe = self.concentration, bp.where(x > 0, x, 1)
-        return self._supported(x, x > 0, "positive numbers", bp.xlogy(a, self.rate) + (a - 1) * bp.log(safe) - self.rate * x - bp.lgamma(a))
+        log = bp.log(bp.where(x > 0, x, 1))
+        return self._supported(x, x > 0, "positive numbers", _log_gamma_density(self.concentration, self.rate * x, bp.log(self.rate) + log) - log)
 
     def entropy(self) -> Tensor:
-        a = self.concentration
-        return a - bp.log(self.rate) + bp.lgamma(a) + (1 - a) * bp.digamma(a)
+        return gamma_entropy(self.concentration) - bp.log(self.rate)
 
     @property
     def mean(self) -> Tensor:
@@ -97,12 +101,13 @@ class InverseGamma(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
-        a, safe = self.concentration, bp.where(x > 0, x, 1)
-        return self._supported(x, x > 0, "positive numbers", a * bp.log(self.rate) - (a + 1) * bp.log(safe) - self.rate / safe - bp.lgamma(a))
+        safe = bp.where(x > 0, x, 1)
+        log = bp.log(safe)
+        return self._supported(x, x > 0, "positive numbers", _log_gamma_density(self.concentration, self.rate / safe, bp.log(self.rate) - log) - log)
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a + bp.log(self.rate) + bp.lgamma(a) - (1 + a) * bp.digamma(a)
+        return gamma_entropy(a) + bp.log(self.rate) - 2 * bp.digamma(a)
 
     @property
     def mean(self) -> Tensor:
@@ -114,10 +119,6 @@ class InverseGamma(Distribution):
         a = self.concentration
         safe = bp.where(a > 2, a, 3)
         return bp.where(a > 2, self.rate**2 / ((safe - 1) ** 2 * (safe - 2)), bp.inf)
-
-
-def _log_beta(a: Tensor, b: Tensor) -> Tensor:
-    return bp.lgamma(a) + bp.lgamma(b) - bp.lgamma(a + b)
 
 
 class Beta(Distribution):
@@ -139,13 +140,22 @@ class Beta(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.concentration1)
-        a, b = self.concentration1, self.concentration0
-        found = bp.xlogy(a - 1, x) + bp.where(b == 1, 0, (b - 1) * bp.log1p(-bp.where((x < 1) | (b != 1), x, 0))) - _log_beta(a, b)
+        within = (x > 0) & (x < 1)
+        safe = bp.where(within, x, 0.5)
+        parts = bp.stack([safe, 1 - safe], axis=-1), bp.stack([bp.log(safe), bp.log1p(-safe)], axis=-1)
+        found = bp.where(within, log_dirichlet(self._concentrations(), *parts), self._at_edges(x))
         return self._supported(x, (x >= 0) & (x <= 1), "numbers from 0 to 1", found)
 
+    def _concentrations(self):
+        return bp.stack([self.concentration1, self.concentration0], axis=-1)
+
+    def _at_edges(self, x):
+        """The logarithm of the density at 0 and at 1."""
+        a = bp.where(x < 0.5, self.concentration1, self.concentration0)
+        return bp.where(a == 1, -log_beta(self.concentration1, self.concentration0), bp.where(a < 1, bp.inf, -bp.inf))
+
     def entropy(self) -> Tensor:
-        a, b = self.concentration1, self.concentration0
-        return _log_beta(a, b) - (a - 1) * bp.digamma(a) - (b - 1) * bp.digamma(b) + (a + b - 2) * bp.digamma(a + b)
+        return dirichlet_entropy(self._concentrations())
 
     @property
     def mean(self) -> Tensor:
@@ -176,13 +186,14 @@ class Dirichlet(Distribution):
         x = self._number(value, self.concentration)
         a = self.concentration
         inside = bp.all(x >= 0, axis=-1) & (bp.abs(bp.sum(x, axis=-1) - 1) < 1e-5)
-        found = bp.sum(bp.xlogy(a - 1, x), axis=-1) + bp.lgamma(bp.sum(a, axis=-1)) - bp.sum(bp.lgamma(a), axis=-1)
+        zero = x <= 0
+        safe = bp.where(zero, 1, x)
+        at_zero = bp.sum(bp.where(zero & (a != 1), bp.where(a < 1, bp.inf, -bp.inf), 0), axis=-1)
+        found = log_dirichlet(a, safe, bp.log(safe)) + at_zero
         return self._supported(inside, inside, "probabilities whose sum is 1", found)
 
     def entropy(self) -> Tensor:
-        a, n = self.concentration, self.event_shape[0]
-        total = bp.sum(a, axis=-1)
-        return bp.sum(bp.lgamma(a), axis=-1) - bp.lgamma(total) + (total - n) * bp.digamma(total) - bp.sum((a - 1) * bp.digamma(a), axis=-1)
+        return dirichlet_entropy(self.concentration)
 
     @property
     def mean(self) -> Tensor:
@@ -214,13 +225,13 @@ class StudentT(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.df)
         z, df = (x - self.loc) / self.scale, self.df
-        norm = bp.log(self.scale) + 0.5 * bp.log(df) + 0.5 * math.log(math.pi) + bp.lgamma(df / 2) - bp.lgamma((df + 1) / 2)
-        return self._supported(x, is_number(x), "numbers", -0.5 * (df + 1) * bp.log1p(z * z / df) - norm)
+        norm = bp.log(self.scale) + 0.5 * bp.log(df) + log_beta(df / 2, bp.full_like(df, 0.5))
+        return self._supported(x, is_number(x), "numbers", -0.5 * (df + 1) * log1p_square(z / bp.sqrt(df)) - norm)
 
     def entropy(self) -> Tensor:
         df = self.df
-        beta = bp.lgamma(0.5 * df) + math.lgamma(0.5) - bp.lgamma(0.5 * (1 + df))
-        return bp.log(self.scale) + 0.5 * (df + 1) * (bp.digamma(0.5 * (df + 1)) - bp.digamma(0.5 * df)) + 0.5 * bp.log(df) + beta
+        slopes = bp.log1p(1 / df) + 1 / (df * (df + 1)) + stirling_slope(0.5 * (df + 1)) - stirling_slope(0.5 * df)
+        return bp.log(self.scale) + 0.5 * (df + 1) * slopes + 0.5 * bp.log(df) + log_beta(0.5 * df, bp.full_like(df, 0.5))
 
     @property
     def mean(self) -> Tensor:

@@ -9,6 +9,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._distribution import Distribution, open_uniform, require, tensors
+from ._ratios import log1p_square, log_beta
 
 __all__ = ["HalfCauchy", "Kumaraswamy", "Pareto", "Weibull"]
 
@@ -116,7 +117,7 @@ class Kumaraswamy(_OfTwo):
 
     def _moment(self, n: int) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        return bp.exp(bp.log(b) + bp.lgamma(1 + n / a) + bp.lgamma(b) - bp.lgamma(1 + n / a + b))
+        return b * bp.exp(log_beta(1 + n / a, b))
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
@@ -146,7 +147,7 @@ class HalfCauchy(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.scale)
-        return self._supported(x, x >= 0, "numbers of at least 0", math.log(2 / math.pi) - bp.log(self.scale) - bp.log1p((x / self.scale) ** 2))
+        return self._supported(x, x >= 0, "numbers of at least 0", math.log(2 / math.pi) - bp.log(self.scale) - log1p_square(x / self.scale))
 
     def entropy(self) -> Tensor:
         return math.log(2 * math.pi) + bp.log(self.scale)

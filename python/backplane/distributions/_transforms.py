@@ -227,7 +227,9 @@ class TanhTransform(Transform):
         return bp.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2 * (math.log(2) - x - bp.softplus(-2 * x))
+        is_small = bp.abs(x) < 1
+        small, large = bp.where(is_small, bp.sinh(bp.where(is_small, x, 0)), 0), bp.where(is_small, 1, x)
+        return bp.where(is_small, -bp.log1p(small * small), 2 * (math.log(2) - large - bp.softplus(-2 * large)))
 
     def _inside(self, y: Tensor) -> Tensor | None:
         return bp.abs(y) < 1
