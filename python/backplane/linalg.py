@@ -13,6 +13,7 @@ import math
 from . import _core
 from ._calls._ops import ops, refuse_names as _refuse_names
 from ._api._matrix_products import chain_product as _chain_product, of_triangle as _of_triangle
+from ._api._data_type_functions import result_type as _result_type
 from ._api._linalg_results import EigResult, EighResult, LstsqResult, LUFactorResult, LUResult, QRResult, SlogdetResult, SVDResult
 from ._api._manipulation_functions import normalized_axes as _normalized_axes
 from ._calls._tensor_argument import given_tensor as _given_tensor, known as _known, takes_dim as _takes_dim, takes_operands as _takes_operands, takes_tensor as _takes_tensor
@@ -186,6 +187,8 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | Tensor | None = None, *, rtol: fl
     and a batch take for given, and more rows than columns), a's rank and its singular values. b is a vector where it has one axis. rcond is NumPy's and PyTorch's word for rtol."""
     rtol = rcond if rtol is None else rtol
     b = _given_tensor("lstsq", "b", b, (a,))
+    dtype = _result_type(a, b)
+    a, b = a.astype(dtype), b.astype(dtype)
     columns = _bp.expand_dims(b, (-1,)) if b.ndim == 1 else b
     found = _bp.matmul(_bp.pinv(a, rtol=rtol), columns)
     rank = _bp.matrix_rank(a, rtol=rtol)
@@ -246,6 +249,8 @@ def multi_dot(arrays: Sequence[Tensor]) -> Tensor:
     for place, x in enumerate(arrays):
         if x.ndim != 2 and not (x.ndim == 1 and place in (0, len(arrays) - 1)):
             raise _core.ShapeError(f"multi_dot: argument arrays: found {x.ndim} dimensions, expected matrices, or a vector at either end")
+    dtype = _result_type(*arrays)
+    arrays = [x.astype(dtype) for x in arrays]
     first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
     arrays[0] = _bp.expand_dims(arrays[0], (0,)) if first else arrays[0]
     arrays[-1] = _bp.expand_dims(arrays[-1], (1,)) if last else arrays[-1]
@@ -347,7 +352,8 @@ def cond(x: Tensor, p: float | str | None = None) -> Tensor:
     if p in (None, 2, -2):
         s = svdvals(x)
         first, last = s[..., 0], s[..., -1]
-        return _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+        ratio = _bp.divide(last, first) if p == -2 else _bp.divide(first, last)
+        return _bp.where(_bp.equal(first, 0), math.inf, ratio)
     norms = matrix_norm(x, ord=p)
     try:
         return _bp.multiply(norms, matrix_norm(inv(x), ord=p))

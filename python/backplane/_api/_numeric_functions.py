@@ -202,6 +202,31 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: float | Tensor = 1.0, axis
     return op.divide(op.sum(op.multiply(pairs, steps), [axis], dtype=result_type(pairs, steps)), 2)
 
 
+@rounds_once
+def cumulative_trapezoid(y: Tensor, x: Tensor | None, dx: float | Tensor, axis: int) -> Tensor:
+    """The integrals of y along axis up to each element but the first, by the trapezoidal rule."""
+    y = op.moveaxis(y, axis, -1)
+    widths = dx if x is None else op.diff(x if x.ndim == 1 else op.moveaxis(x, axis, -1))
+    return op.moveaxis(op.cumsum(op.multiply(op.divide(op.add(y[..., 1:], y[..., :-1]), 2), widths), -1), -1, axis)
+
+
+@rounds_once
+def logaddexp2(x: Tensor, y: Tensor) -> Tensor:
+    """log2(2**x + 2**y), without overflow."""
+    dtype = floating_type(*(v for v in (x, y) if isinstance(v, _core.Tensor)))
+    x, y = (op.cast(v, dtype) if isinstance(v, _core.Tensor) else v for v in (x, y))
+    apart = op.where(op.equal(x, y), 0, op.subtract(x, y))  # 0 of two infinities, too
+    return op.add(op.maximum(x, y), op.divide(op.log1p(op.exp2(op.negative(op.abs(apart)))), math.log(2)))
+
+
+@rounds_once
+def polar(length: Tensor, angle: Tensor) -> Tensor:
+    """The complex numbers of these absolute values and angles."""
+    dtype = floating_type(length, angle)
+    length, angle = op.cast(length, dtype), op.cast(angle, dtype)
+    return op.complex_from(op.multiply(length, op.cos(angle)), op.multiply(length, op.sin(angle)))
+
+
 def _checked(function, x, y, mode):
     if mode not in _MODES:
         raise _core.ArgumentValueError(f"{function}: argument mode: found {mode!r}, expected one of {', '.join(_MODES)}")

@@ -105,6 +105,7 @@ def _between(ordered, position, last, method):
     step = op.subtract(second, first)
     # Of elements that are apart by more than the dtype holds, or infinite, the weighted sum is the one that exists.
     summed = op.add(op.multiply(first, op.subtract(1, share)), op.multiply(second, share))
+    summed = op.where(op.equal(share, 1), second, summed)  # a part just below 1 may be 1 in this dtype
     found = op.where(op.isfinite(step), op.add(first, op.multiply(step, share)), summed)
     return op.where(op.greater(part, 0), found, first)
 

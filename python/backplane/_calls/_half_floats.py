@@ -1,9 +1,9 @@
-"""Functions composed of several ops: on half floats they compute in float32 and round their results once, as composite ops do."""
+"""Functions composed of several ops: they compute in one dtype, in float32 on half floats, and round their results once, as composite ops do."""
 
 from __future__ import annotations
 
 from .. import _core
-from .._api._data_type_functions import result_type
+from .._api._data_type_functions import real_type, result_type
 from ._ops import NAMESPACE, ops
 from .._runtime._wraps import wraps
 
@@ -14,16 +14,8 @@ if TYPE_CHECKING:
 op = getattr(ops, NAMESPACE)
 
 _HALF = (_core.float16, _core.bfloat16)
-
-
-def _has_half(values):
-    for value in values:
-        if isinstance(value, _core.Tensor):
-            if value.dtype in _HALF:
-                return True
-        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], _core.Tensor) and _has_half(value):
-            return True
-    return False
+_COMPLEX = (_core.complex64, _core.complex128)
+_FLOATING = {*_HALF, _core.float32, _core.float64, *_COMPLEX}
 
 
 def _floating(values):
@@ -31,9 +23,9 @@ def _floating(values):
     found = set()
     for value in values:
         if isinstance(value, _core.Tensor):
-            if value.dtype.kind in ("real floating", "complex floating"):
+            if value.dtype in _FLOATING:
                 found.add(value.dtype)
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (_core.Tensor, list, tuple)):
             found |= _floating(value)
     return found
 
@@ -48,19 +40,22 @@ def _mapped(value, change):
 
 
 def rounds_once(function: Function) -> Function:
-    """Half floats among the arguments of the function are cast to float32 before it runs, and its float32 results to
-    their dtype after. In a block of autocast nothing is cast here."""
+    """Floating arguments of the function are cast to their common dtype before it runs. If that is a half float, they are cast
+    to float32, and its float32 results to the half float after. In a block of autocast nothing is cast here."""
 
     @wraps(function)
     def rounded(*args, **more):
-        if not _has_half(args) and not (more and _has_half(more.values())):
+        found = _floating((*args, *more.values()) if more else args)
+        if not found or (len(found) == 1 and not found.intersection(_HALF)):
             return function(*args, **more)
         if _core.unguarded(_core.autocast_dtype, None) is not None:  # then each op says by its class how it computes
             return function(*args, **more)
-        dtype = result_type(*_floating([*args, *more.values()]))
+        dtype = result_type(*found)
+        wide = _core.float32 if dtype in _HALF else dtype
+        real = real_type(wide)
 
         def widen(x):
-            return op.cast(x, _core.float32) if x.dtype in _HALF else x
+            return op.cast(x, wide if x.dtype in _COMPLEX else real) if x.dtype in _FLOATING else x
 
         found = function(*(_mapped(value, widen) for value in args), **{name: _mapped(value, widen) for name, value in more.items()})
         if dtype not in _HALF:

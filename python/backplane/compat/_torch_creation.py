@@ -109,6 +109,10 @@ def multinomial(p, count, replacement, generator):
         return op.minimum(op.sum(below, -1, dtype=_core.int64), p.shape[-1] - 1)
     if count > p.shape[-1]:
         raise _core.ArgumentValueError(f"multinomial: argument num_samples: found {count}, expected at most {p.shape[-1]} without replacement")
+    if p.device.backend == "cpu" and _core.has_values(p) and not _core.transforms_of(p):
+        positive = int(op.min(op.sum(op.greater(p, 0), -1, dtype=_core.int64)).item()) if p.size else count
+        if positive < count:
+            raise _core.ArgumentValueError(f"multinomial: argument input: found {positive} weights above 0, expected at least num_samples = {count} without replacement")
     # The smallest exponential numbers, each of the rate of its weight, are a draw without replacement (Efraimidis and Spirakis, 2006).
     times = op.divide(op.negative(op.log1p(op.negative(op.uniform(p.shape, dtype=_core.float64, device=p.device, generator=generator)))), op.cast(rows, _core.float64))
     return op.argsort(times, -1)[..., :count]

@@ -12,6 +12,7 @@ from .._api._lower_median import lower_median
 from .._api._einsum import einsum as einsum_of
 from .._api._linear_algebra_functions import norm as norm_of
 from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ravel, swapaxes
+from .._api._numeric_functions import cumulative_trapezoid, logaddexp2, polar  # noqa: F401
 from .._api._numeric_functions import gradient as gradient_of
 from .._calls._ops import NAMESPACE, ops
 from .._api._statistical_functions import histogram as histogram_of
@@ -82,11 +83,6 @@ def scaled(function, x, y, alpha):
     return function(x, y) if type(alpha) is int and alpha == 1 else function(x, y, alpha=alpha)
 
 
-def logaddexp2(x, y):
-    scale = math.log(2.0)
-    return op.divide(op.logaddexp(op.multiply(x, scale), op.multiply(y, scale)), scale)
-
-
 def quotient(x, y, rounding_mode):
     return op.divide(x, y) if rounding_mode is None else op.divide(x, y, rounding_mode=rounding_mode)
 
@@ -115,8 +111,20 @@ def where(condition, x, y):
     return op.where(condition, x, y)
 
 
-def polar(length, angle):
-    return op.complex_from(op.multiply(length, op.cos(angle)), op.multiply(length, op.sin(angle)))
+def addmv(x, matrix, vector, beta, alpha):
+    """beta x + alpha (matrix @ vector), by addmm, which does not read x if beta is 0."""
+    column = op.expand_dims(x, [-1]) if x.ndim else x
+    return op.squeeze(op.addmm(column, matrix, op.expand_dims(vector, [-1]), beta=beta, alpha=alpha), [-1])
+
+
+def addr(x, first, second, beta, alpha):
+    return op.addmm(x, op.expand_dims(first, [-1]), op.expand_dims(second, [0]), beta=beta, alpha=alpha)
+
+
+def addbmm(x, first, second, beta, alpha):
+    """The sum of a batch of products is one product, over the batch and the inner axis together."""
+    joined = op.reshape(op.moveaxis(first, 0, 1), [first.shape[1], -1])
+    return op.addmm(x, joined, op.reshape(second, [-1, second.shape[-1]]), beta=beta, alpha=alpha)
 
 
 def xlog1py(x, y):
@@ -193,12 +201,6 @@ def gradient(x, spacing, dim, edge_order):
     steps = tuple(spacing) if isinstance(spacing, (tuple, list)) else (spacing,)
     found = gradient_of(x, *steps, axis=dim, edge_order=edge_order)
     return list(found) if isinstance(found, (tuple, list)) else [found]
-
-
-def cumulative_trapezoid(y, x, dx, dim):
-    y = op.moveaxis(y, dim, -1)
-    widths = dx if x is None else op.diff(x if x.ndim == 1 else op.moveaxis(x, dim, -1))
-    return op.moveaxis(op.cumsum(op.multiply(op.divide(op.add(y[..., 1:], y[..., :-1]), 2), widths), -1), -1, dim)
 
 
 def histc(x, bins, low, high):

@@ -223,7 +223,7 @@ _OF_FLOATS = set(
     "acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees exp exp2 expm1 log log10 log1p log2 rad2deg "
     "radians sin sinh spacing sqrt tan tanh arctan2 atan2 copysign heaviside hypot logaddexp logaddexp2 nextafter".split()
 )
-_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "ldexp")
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 def promoted(first: Any, second: Any) -> Any:
@@ -254,10 +254,12 @@ def numpys_operands(name: str, operands: list[Any]) -> list[Any]:
     """The operands in the dtypes in which NumPy computes the function, where Backplane would use others."""
     if name in _OF_FLOATS:
         operands = [_in_floats(x) for x in operands]
-    if len(operands) != 2 or name in _COMPARISONS:
+    if len(operands) != 2 or name == "ldexp":
         return operands
     x1, x2 = (_core.asarray(x) if isinstance(x, (list, tuple)) else x for x in operands)
     if not isinstance(x1, _core.Tensor) or not isinstance(x2, _core.Tensor) or x1.dtype is x2.dtype:
         return [x1, x2]
+    if name in _COMPARISONS and not any("floating" in x.dtype.kind for x in (x1, x2)):
+        return [x1, x2]  # whole numbers are compared exactly, or refused
     dtype = promoted(x1.dtype, x2.dtype)
     return [x if x.dtype.kind == "bool" or x.dtype is dtype else op.cast(x, dtype) for x in (x1, x2)]

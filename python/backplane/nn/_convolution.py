@@ -29,6 +29,14 @@ def _finished(function, y, bias, unbatched):
     return bp.squeeze(y, [0]) if unbatched else y
 
 
+def _of_one_dtype(x, weight, bias):
+    """The operands in their common dtype, if the dtype of the bias is another one and no autocast decides."""
+    if bias is None or bias.dtype is x.dtype or bp.get_autocast_dtype(x.device) is not None:
+        return x, weight, bias
+    dtype = bp.result_type(x, weight, bias)
+    return tuple(v.astype(dtype) for v in (x, weight, bias))
+
+
 def _same_padding(function, x, weight, stride, dilation):
     """The input with the zeros that 'same' asks for where they are not alike on both sides, and the padding that remains."""
     if any(step != 1 for step in stride):
@@ -40,6 +48,7 @@ def _same_padding(function, x, weight, stride, dilation):
 
 
 def _conv(function, input, weight, bias, stride, padding, dilation, groups, axes):
+    input, weight, bias = _of_one_dtype(input, weight, bias)
     x, unbatched = _batched(function, input, weight, axes)
     stride, dilation = sizes(function, "stride", stride, axes), sizes(function, "dilation", dilation, axes)
     if isinstance(padding, str):
@@ -53,6 +62,7 @@ def _conv(function, input, weight, bias, stride, padding, dilation, groups, axes
 
 
 def _conv_transpose(function, input, weight, bias, stride, padding, output_padding, groups, dilation, axes):
+    input, weight, bias = _of_one_dtype(input, weight, bias)
     x, unbatched = _batched(function, input, weight, axes)
     names = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
     lists = {name: sizes(function, name, value, axes) for name, value in names.items()}

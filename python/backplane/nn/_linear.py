@@ -8,7 +8,7 @@ __all__ = ["bilinear", "linear"]
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input (*, in) times the transpose of weight (out, in), plus bias (out). Integers are multiplied as they are."""
-    if isinstance(input, Tensor) and bp.isdtype(input.dtype, "integral"):
+    if all(isinstance(x, Tensor) and bp.isdtype(x.dtype, "integral") for x in (input, weight)):
         product = bp.matmul(input, weight.T)
         return product if bias is None else bp.add(product, bias)
     return bp.linear(input, weight, bias)
