@@ -51,7 +51,8 @@ def deviance(x: Tensor, mean: Tensor, log_mean: Tensor) -> Tensor:
     ratio = (x - mean) / (x + mean)
     is_near = bp.abs(ratio) < _NEAR
     near = bp.where(is_near, ratio, 0)
-    square, total = near * near, 1 / 17
+    square = near * near
+    total: Tensor | float = 1 / 17
     for k in range(15, 1, -2):
         total = total * square + 1 / k
     found = bp.where(is_near, (x - mean) * near + 2 * x * near * square * total, x * (bp.log(x) - log_mean) + mean - x)
@@ -96,7 +97,7 @@ def log1p_square(x: Tensor) -> Tensor:
 
 
 def log_dirichlet(a: Tensor, x: Tensor, log_x: Tensor) -> Tensor:
-    """The logarithm of Dirichlet's density of concentrations a (*, n) at x, of which no element is 0."""
+    """The logarithm of Dirichlet's density of concentrations a (*, n) at x, for positive elements of x."""
     total = bp.sum(a, axis=-1, keepdims=True)
     away = deviance(a, total * x, bp.log(total) + log_x)
     parts = 0.5 * bp.log(a) - stirling(a) - log_x - away - HALF_LOG_2PI
