@@ -46,12 +46,12 @@ def test_an_array_is_added_in_place():
     same(held, A + B)
 
 
-def test_a_tensor_is_not_written_into_an_array():
+def test_a_tensor_with_a_gradient_is_not_written_into_an_array():
     array = A.copy()
-    with pytest.raises(TypeError, match=r"numpy.add: argument out: found ndarray.*x.numpy\(\)"):
-        array += bp.asarray(B)
-    with pytest.raises(TypeError, match="argument out"):
-        np.sin(bp.asarray(A), out=array)
+    with pytest.raises(ValueError, match=r"requires a gradient.*x.detach\(\)"):
+        array += bp.asarray(B).requires_grad_()
+    with pytest.raises(ValueError, match="requires a gradient"):
+        np.sin(bp.asarray(A).requires_grad_(), out=array)
     np.testing.assert_array_equal(array, A)
 
 
@@ -101,8 +101,46 @@ def test_reductions_of_ufuncs(name):
     reduce = getattr(np, name).reduce
     same(reduce(bp.asarray(A)), reduce(A))
     same(reduce(bp.asarray(A), axis=1, keepdims=True), reduce(A, axis=1, keepdims=True))
-    with pytest.raises(TypeError, match=rf"numpy.{name}.accumulate.*numpy\(\)"):
-        getattr(np, name).accumulate(bp.asarray(A))
+    same(reduce(bp.asarray(A), keepdims=True), reduce(A, keepdims=True))
+    same(reduce(bp.asarray(A), initial=A.min() if name == "minimum" else 1, where=A > 1), reduce(A, initial=A.min() if name == "minimum" else 1, where=A > 1))
+
+
+METHODS = {
+    "reduce": lambda f, a, b: f.reduce(a, axis=1), "accumulate": lambda f, a, b: f.accumulate(a, axis=1), "outer": lambda f, a, b: f.outer(b, a),
+    "reduceat": lambda f, a, b: f.reduceat(a, [0, 2], axis=1), "out": lambda f, a, b: f(a, b, out=(a * 0).astype(f(A, B).dtype.name)),
+    "where": lambda f, a, b: f(a, b, out=(a * 0).astype(f(A, B).dtype.name), where=A > 1), "casting": lambda f, a, b: f(a, b, casting="same_kind"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "hypot", "logaddexp", "subtract", "divide"])
+def test_arguments_and_methods_of_ufuncs_are_numpys(name, method):
+    ufunc = getattr(np, name)
+    found, expected = METHODS[method](ufunc, bp.asarray(A), bp.asarray(B)), METHODS[method](ufunc, A, B)
+    assert isinstance(found, bp.Tensor) and np.asarray(found).dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
+def test_ufuncs_write_where_out_says():
+    x, array = bp.asarray([1.0, 2.0]), np.ones(2)
+    written = bp.zeros(2)
+    assert np.exp2(x, out=written) is written and written.tolist() == [2, 4]
+    array += x
+    assert type(array) is np.ndarray and array.tolist() == [2, 3]
+    assert np.add(x, 1, out=array, where=[True, False]) is array and array.tolist() == [2, 3]
+    np.add.at(x, [0, 0], bp.asarray([1.0, 1.0]))
+    np.add.at(array, [1, 1], bp.asarray([1.0, 1.0]))
+    assert x.tolist() == [3, 2] and array.tolist() == [2, 5]
+    assert np.sin(bp.asarray([1, 2]), dtype=np.float64).dtype == bp.float64
+    counts = np.arange(3)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        counts += bp.asarray([0.5, 0.5, 0.5])
+    assert bp.grad(lambda v: np.add.accumulate(v).sum())(bp.ones(3)).tolist() == [3, 2, 1]
+
+
+def test_a_ufunc_of_other_things_is_refused():
+    with pytest.raises(TypeError, match=r"numpy.isnat: found a Tensor.*x\.numpy\(\)"):
+        np.isnat(bp.ones(2))
 
 
 FUNCTIONS = {
@@ -139,13 +177,15 @@ def test_what_only_numpy_has_reads_tensors_as_arrays():
     assert np.result_type(bp.asarray(A)) == A.dtype
 
 
-@pytest.mark.parametrize("change", [lambda x: np.copyto(x, 0), lambda x: np.put(x, [0], 1), lambda x: np.fill_diagonal(x, 0),
-                                    lambda x: np.put_along_axis(x, np.zeros((1, 4), int), 0, 0), lambda x: np.putmask(x, x > 0, 0)])  # fmt: skip
-def test_what_would_change_a_tensor_is_refused(change):
-    x = bp.asarray(A, copy=True)
-    with pytest.raises(TypeError, match=r"assign to it: x\[index\] = values"):
-        change(x)
-    np.testing.assert_array_equal(x.numpy(), A)
+@pytest.mark.parametrize("change", [
+    lambda x: np.copyto(x, 0), lambda x: np.copyto(x, A[::-1], where=A > 1), lambda x: np.put(x, [0, 5], [1, 2]), lambda x: np.fill_diagonal(x, 7),
+    lambda x: np.put_along_axis(x, np.zeros((1, 4), int), 0, 0), lambda x: np.putmask(x, np.asarray(x) > 1, [1, 2]), lambda x: np.place(x, np.asarray(x) > 1, [3, 4]),
+])  # fmt: skip
+def test_functions_that_change_an_array_change_a_tensor(change):
+    x, array = bp.asarray(A, copy=True), A.copy()
+    assert change(x) is change(array) is None
+    np.testing.assert_array_equal(x.numpy(), array)
+    assert not np.array_equal(array, A)
 
 
 @pytest.mark.parametrize("call", [lambda x, m: np.add(m, x), lambda x, m: bp.add(x, m), lambda x, m: bp.sum(m)])

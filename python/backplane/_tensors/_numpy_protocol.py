@@ -1,7 +1,7 @@
 """NumPy's functions called with tensors: ours of the same name computes, or the error says what does.
 
 `numpy.sin(x)` is `backplane.sin(x)`, `numpy.concatenate([x, x])` is `backplane.concatenate([x, x])`. A function that only NumPy has
-reads the tensors as arrays; one that would change a tensor is refused.
+reads the tensors as arrays.
 """
 
 from __future__ import annotations
@@ -22,41 +22,52 @@ _CHANGING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putma
 
 
 def array_ufunc(x: Any, ufunc: Any, method: str, /, *inputs: Any, **more: Any) -> Any:
-    """NumPy's protocol for its elementwise functions."""
+    """NumPy's protocol for its elementwise functions.
+
+    A plain call is ours of the same name. One with NumPy's arguments (out, where, dtype, ...) or by a method (accumulate, at, ...)
+    follows NumPy's rules, also for the dtype of its result, as backplane.compat.numpy does.
+    """
     package, name = _namespace.package, ufunc.__name__
-    called, ours = f"numpy.{name}", getattr(package, name, None)
-    if method == "reduce":
-        called, ours = f"{called}.reduce", getattr(package, REDUCTIONS.get(name, ""), None)
-        if ours and not more.keys() & {"axis", "keepdims"} and len(inputs) == 1:
-            more["axis"] = 0  # NumPy's default of ufuncs
-    elif method != "__call__":
-        called, ours = f"{called}.{method}", None
-    if "out" in more:
-        raise _core.ArgumentTypeError(
-            f"{called}: argument out: found {_kinds(more['out'])}, expected none beside a Tensor; assign the result, or use x.numpy()"
-        )
-    if ours is None or name in _PYTORCHS:
-        raise _core.ArgumentTypeError(f"{called}: found a Tensor, but backplane.{name} does not take it or does something else. Fix: {called}(x.numpy())")
     if any(hasattr(value, "mask") for value in inputs):
-        raise _core.ArgumentTypeError(f"{called}: found a masked array beside a Tensor, which has no mask; use x.numpy(), or fill the array")
+        raise _core.ArgumentTypeError(f"numpy.{name}: found a masked array beside a Tensor, which has no mask; use x.numpy(), or fill the array")
     if name in ("equal", "not_equal") and not all(_is_comparable(value) for value in inputs):
         return name == "not_equal"  # as Python has it of objects that know nothing of each other
-    return ours(*inputs, **more)
+    if method == "reduce" and name in REDUCTIONS and len(inputs) == 1 and more.keys() <= {"axis", "keepdims"}:
+        return getattr(package, REDUCTIONS[name])(*inputs, **{"axis": 0, **more})  # NumPy's default of ufuncs
+    if method == "__call__" and not more and name not in _PYTORCHS and hasattr(package, name):
+        return getattr(package, name)(*inputs)
+    return _by_numpys_rules(name, method, inputs, more)
+
+
+def _by_numpys_rules(name, method, inputs, more):
+    import numpy
+
+    from ..compat import numpy as numpys
+
+    call = getattr(getattr(numpys, name, None), method, None)
+    if call is None:
+        raise _core.ArgumentTypeError(f"numpy.{name}{'' if method == '__call__' else '.' + method}: found a Tensor, which it does not take. Fix: give it x.numpy()")
+    out = more.pop("out", (None,))
+    if method == "at" and isinstance(inputs[0], numpy.ndarray) or any(isinstance(one, numpy.ndarray) for one in out):
+        inputs = [value.__array__() if isinstance(value, _core.Tensor) else value for value in inputs]
+        more = {word: value.__array__() if isinstance(value, _core.Tensor) else value for word, value in more.items()}
+        return getattr(getattr(numpy, name), method)(*inputs, **more, **({} if method == "at" else {"out": out}))
+    if any(one is not None for one in out):
+        more["out"] = out[0] if len(out) == 1 else out
+    return call(*map(_to_tensor, inputs), **{word: _to_tensor(value) for word, value in more.items()})
 
 
 def _is_comparable(value):
     return isinstance(value, _core.Tensor) or getattr(getattr(value, "dtype", None), "kind", "b") in "biufcV"
 
 
-def _kinds(values):
-    return ", ".join(type(value).__name__ for value in (values if isinstance(values, tuple) else (values,)))
-
-
 def array_function(x: Any, func: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
     """NumPy's protocol for its other functions."""
     package, name, module = _namespace.package, func.__name__, getattr(func, "__module__", "") or ""
     if name in _CHANGING and args and isinstance(args[0], _core.Tensor):
-        raise _core.ArgumentTypeError(f"{module}.{name}: found a Tensor to change in place; assign to it: x[index] = values")
+        from ..compat import numpy as numpys
+
+        return getattr(numpys, name)(*map(_to_tensor, args), **{word: _to_tensor(value) for word, value in kwargs.items()})
     spaces = {"numpy": package, "numpy.linalg": package.linalg, "numpy.fft": package.fft}
     numpys = name in _NUMPYS_ALONE or (name in _OF_ANYTHING and not all(map(_is_numeric, args)))
     ours = None if numpys else getattr(spaces.get(module), name, None)

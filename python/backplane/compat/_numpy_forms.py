@@ -60,8 +60,9 @@ fmax, fmin = _of_bools_too("fmax", op.logical_or), _of_bools_too("fmin", op.logi
 
 
 def reciprocal(x):
-    """1 / x; of integers without the fraction."""
+    """1 / x; of integers, and of bools as int8, without the fraction."""
     x = _core.asarray(x)
+    x = op.cast(x, _core.int8) if x.dtype.kind == "bool" else x
     if x.dtype.kind not in ("signed integer", "unsigned integer"):
         return op.reciprocal(x)
     return op.where(op.logical_or(op.equal(x, 1), op.equal(x, -1)), x, op.zeros_like(x))

@@ -21,7 +21,7 @@ _USUAL = ("same_kind", "K")
 _PLAIN = (_core.Tensor, float, int)
 # Running reductions of the registry that mean the same; REDUCTIONS are the others.
 _RUNNING = {"add": "cumulative_sum", "multiply": "cumulative_prod", "maximum": "cummax", "minimum": "cummin"}
-_ASSOCIATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2", "logical_xor")
+_ASSOCIATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor")
 _IDENTITIES = {
     "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "gcd": 0,
     "hypot": 0.0, "logaddexp": float("-inf"), "logaddexp2": float("-inf"),
@@ -110,7 +110,8 @@ class Elementwise2(Elementwise):
         """The function of all elements along axis (the first one unless stated; None for all of them), from left to right."""
         with float64:
             x = _core.asarray(array)
-            if self.__name__ in REDUCTIONS:
+            alone = self.__name__.startswith("logical_")  # without such arguments
+            if self.__name__ in REDUCTIONS and not (alone and (dtype, initial, where) != (None, None, True)):
                 own = getattr(op, REDUCTIONS[self.__name__])
                 found = own(x, axis, keepdims=keepdims, **given(dtype=dtype, initial=initial, where=None if where is True else where))
             else:
