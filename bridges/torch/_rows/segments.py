@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import backplane as bp
+from backplane.nn._fractional_pooling import pooled as fractional_max_pool
 
 op = bp.ops.bp
 
@@ -62,35 +63,3 @@ def nonzero_static(x, size, fill_value):
 
     found = spelled.nonzero(x)[:size]
     return bp.concat([found, bp.full([size - found.shape[0], x.ndim], fill_value, dtype=bp.int64)], axis=0)
-
-
-def _starts(sample, n, width, count):
-    """(*sample.shape, count): where the windows of one axis begin."""
-    if count == 1:
-        return bp.full([*sample.shape, 1], n - width, dtype=bp.int64)
-    step = bp.asarray((n - width) / (count - 1), dtype=sample.dtype)
-    sample = bp.expand_dims(sample, [-1])
-    places = bp.arange(count - 1, dtype=sample.dtype)
-    begun = op.cast((places + sample) * step, bp.int64) - op.cast(sample * step, bp.int64)
-    return bp.concat([begun, bp.full([*begun.shape[:-1], 1], n - width, dtype=bp.int64)], axis=-1)
-
-
-def fractional_max_pool(x, kernel_size, output_size, samples):
-    """(the largest elements of windows of random positions, their positions in their plane)."""
-    rank = len(kernel_size)
-    if x.ndim == rank + 1:
-        found, indices = fractional_max_pool(bp.expand_dims(x, [0]), kernel_size, output_size, samples)
-        return found[0], indices[0]
-    batch, sizes = list(x.shape[:2]), list(x.shape[2:])
-    flat = bp.zeros([1] * (2 + 2 * rank), dtype=bp.int64)
-    for axis, (n, width, count) in enumerate(zip(sizes, kernel_size, output_size)):
-        sample = samples[..., rank - 1 - axis if rank == 2 else axis]
-        within = bp.expand_dims(_starts(sample, n, width, count), [-1]) + bp.arange(width)
-        shape = [*batch, *[count if i == axis else 1 for i in range(rank)], *[width if i == axis else 1 for i in range(rank)]]
-        flat = flat * n + bp.reshape(within, shape)
-    flat = bp.reshape(flat, [*batch, math.prod(output_size), math.prod(kernel_size)])
-    plane = bp.reshape(x, [*batch, math.prod(sizes)])
-    windows = bp.reshape(op.take_along_axis(plane, bp.reshape(flat, [*batch, -1]), axis=2), flat.shape)
-    chosen = bp.argmax(windows, axis=-1, keepdims=True)
-    shape = [*batch, *output_size]
-    return bp.reshape(op.take_along_axis(windows, chosen, axis=3), shape), bp.reshape(op.take_along_axis(flat, chosen, axis=3), shape)

@@ -180,7 +180,6 @@ next_fast_len: n itself: every length is transformed
 # Of backplane.nn.
 _OF_NN = """
 DataParallel parallel: vmap, which runs a batch on one device
-LazyLinear: Linear(in_features, out_features)
 """
 
 # Of backplane.nn.functional.
@@ -188,7 +187,6 @@ _OF_FUNCTIONAL = """
 upsample upsample_nearest upsample_bilinear: interpolate(x, size, scale_factor, mode)
 lstm gru rnn_tanh rnn_relu: bp.nn.LSTM, bp.nn.GRU or bp.nn.RNN
 multi_head_attention_forward: bp.nn.MultiheadAttention
-fractional_max_pool2d fractional_max_pool3d: max_pool2d, or adaptive_max_pool2d
 scaled_mm grouped_mm: matmul of backplane
 clip_grad_norm_: bp.nn.utils.clip_grad_norm_(parameters, most)
 """

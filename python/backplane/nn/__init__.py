@@ -11,6 +11,7 @@ from .._calls._ops import refuse_names as _refuse_names
 from .modules._attention_layers import *
 from .modules._containers import *
 from .modules._convolution_layers import *
+from .modules._lazy_layers import *
 from .modules._linear_layers import *
 from .modules._module import *
 from .modules._module_state import *

@@ -9,7 +9,9 @@ from ._arguments import either, warn
 
 __all__ = [
     "celu",
+    "celu_",
     "elu",
+    "elu_",
     "gelu",
     "glu",
     "gumbel_softmax",
@@ -17,15 +19,20 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "leaky_relu",
+    "leaky_relu_",
     "log_softmax",
     "logsigmoid",
     "mish",
     "prelu",
     "relu",
     "relu6",
+    "relu_",
     "rrelu",
+    "rrelu_",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "softmax",
@@ -36,6 +43,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
 ]
 
 
@@ -259,3 +267,45 @@ def gumbel_softmax(
     at = bp.argmax(soft, axis=dim, keepdims=True)
     one_hot = bp.put_along_axis(bp.zeros_like(soft), at, 1, axis=dim)
     return bp.add(bp.subtract(one_hot, bp.stop_gradient(soft)), soft)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """relu, written into input."""
+    return relu(input, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """elu, written into input."""
+    return elu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """selu, written into input."""
+    return selu(input, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """celu, written into input."""
+    return celu(input, alpha, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """leaky_relu, written into input."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """hardtanh, written into input."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """threshold, written into input."""
+    return _limited("threshold", input, True, threshold=threshold, value=value)
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """rrelu, written into input."""
+    return rrelu(input, lower, upper, training, True, generator=generator)

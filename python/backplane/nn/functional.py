@@ -17,6 +17,7 @@ from ._attention import *
 from ._class_loss import *
 from ._convolution import *
 from ._dropout import *
+from ._fractional_pooling import *
 from ._interpolation import *
 from ._linear import *
 from ._normalization import *

@@ -17,6 +17,19 @@ def test_inplace_writes_the_result_into_the_input(name):
     np.testing.assert_array_equal(x.numpy(), expected.numpy())
 
 
+@pytest.mark.parametrize("name", ["relu", "elu", "selu", "celu", "leaky_relu", "hardtanh", "rrelu"])
+def test_the_name_with_an_underscore_does_too(name):
+    x = bp.asarray(POINTS, copy=True)
+    expected = getattr(F, name)(x)
+    assert getattr(F, f"{name}_")(x) is x
+    np.testing.assert_array_equal(x.numpy(), expected.numpy())
+
+
+def test_threshold_in_place():
+    x = bp.asarray(POINTS, copy=True)
+    assert F.threshold_(x, 0.25, -1.0) is x and x.tolist() == [-1, -1, -1, -1, -1, 1, 6.5]
+
+
 @pytest.mark.parametrize("name", sorted(set(IN_PLACE) | {"gelu", "softplus", "softsign", "logsigmoid", "tanhshrink", "hardshrink", "softshrink"}))
 def test_a_nan_stays_and_half_floats_are_those_of_float32_rounded(name):
     assert np.isnan(getattr(F, name)(bp.asarray([np.nan], dtype=bp.float32)).numpy()).all()

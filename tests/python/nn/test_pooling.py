@@ -107,3 +107,35 @@ def test_the_largest_of_integers_is_that_of_floats(axes, more, dtype):
     np.testing.assert_array_equal(indices.numpy(), places.numpy())
     adaptive = getattr(F, f"adaptive_max_pool{axes}d")
     np.testing.assert_array_equal(adaptive(bp.asarray(x), 4, return_indices=True)[1].numpy(), adaptive(bp.asarray(small), 4, return_indices=True)[1].numpy())
+
+
+def windows_begin(u, size, width, count):
+    alpha = (size - width) / max(count - 1, 1)
+    return [int((i + u) * alpha) - int(u * alpha) for i in range(count - 1)] + [size - width]
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_fractional_pooling_takes_the_maxima_of_its_windows(axes):
+    x, u = numbers(2, 3, *[9, 8, 7][:axes]), np.random.default_rng(1).uniform(size=(2, 3, axes))
+    counts, width = [5, 4, 1][:axes], 2
+    function = getattr(F, f"fractional_max_pool{axes}d")
+    found, places = function(bp.asarray(x), width, counts, return_indices=True, _random_samples=bp.asarray(u))
+    order = [1, 0] if axes == 2 else [0, 1, 2]  # of the samples, as in PyTorch
+    for i in np.ndindex(2, 3):
+        begins = [windows_begin(u[(*i, order[a])], x.shape[2 + a], width, counts[a]) for a in range(axes)]
+        for place in np.ndindex(*counts):
+            window = tuple(slice(begins[a][place[a]], begins[a][place[a]] + width) for a in range(axes))
+            assert found[(*i, *place)].item() == x[i][window].max() == x[i].ravel()[places[(*i, *place)].item()]
+
+
+def test_fractional_pooling_by_ratio_and_as_a_layer():
+    x = bp.asarray(numbers(3, 9, 9))
+    pool = bp.nn.FractionalMaxPool2d(2, output_ratio=(0.5, 0.4))
+    bp.manual_seed(1)
+    first = pool(x)
+    bp.manual_seed(1)
+    assert first.shape == (3, 4, 3) and bp.all(first == pool(x))
+    assert bp.grad(lambda a: pool(a).sum())(x).sum().item() == 3 * 4 * 3
+    for faults in ({}, {"output_size": 3, "output_ratio": 0.5}, {"output_size": 9}, {"output_ratio": 1.5}, {"output_size": 0}):
+        with pytest.raises(bp.ArgumentValueError, match="fractional_max_pool2d: "):
+            F.fractional_max_pool2d(x, 2, **faults)

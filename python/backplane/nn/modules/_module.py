@@ -136,6 +136,8 @@ class Module(_module_tree.Base):
     def _named_tensors(self, kinds: tuple[str, ...], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         seen: set[Any] = set()
         for start, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+            if not module.is_sized:
+                module.refuse_unsized()
             for path, x in _module_tree.own_tensors(module):
                 if module._role(path, x) not in kinds or (remove_duplicate and x in seen):
                     continue
@@ -184,6 +186,8 @@ class Module(_module_tree.Base):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Whether the parameters here and below get gradients; without, transforms too take them as constants."""
         for module in self.modules():
+            if not module.is_sized:
+                module.refuse_unsized()
             for path, x in _module_tree.own_tensors(module):
                 if module._role(path, x) in ("parameter", "frozen"):
                     x.requires_grad_(requires_grad)

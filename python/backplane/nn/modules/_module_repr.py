@@ -4,13 +4,17 @@ __all__ = []
 
 
 def text(module):
-    count = sum(x.size for x in module.parameters())
+    parts = list(module.modules())
+    sized = all(part.is_sized for part in parts)
+    count = sum(x.size for x in module.parameters()) if sized else 0
     lines = [module.extra_repr()] if module.extra_repr() else []
     children = [f"({name}): {_indented(repr(child))}" for name, child in module.named_children()]
     body = _head(module, lines, children)
-    own = _shapes(module)
+    own = _shapes(module) if module.is_sized else ""
     note = [own] if own else []
-    if children or own:
+    if not sized:
+        note.append("parameters come with the first call")
+    elif children or own:
         note.append(f"{count:,} parameter{'' if count == 1 else 's'}")
     return body if not note else _noted(body, ", ".join(note), bool(children))
 

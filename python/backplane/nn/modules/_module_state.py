@@ -58,6 +58,8 @@ def state_dict(module, destination, prefix, keep_vars):
 def _places(module):
     """(whole name, module, name there, tensor) of every tensor, shared ones at each of their places; parameters before buffers."""
     for start, owner in module.named_modules(remove_duplicate=False):
+        if not owner.is_sized:
+            owner.refuse_unsized()
         tensors = _module_tree.own_tensors(owner)
         tensors.sort(key=lambda pair: owner._role(*pair) in ("buffer", "temporary"))
         for name, x in tensors:
@@ -67,6 +69,9 @@ def _places(module):
 def load_state_dict(module, state, strict, assign):
     if not isinstance(state, Mapping):
         raise bp.ArgumentTypeError(f"load_state_dict: argument state_dict: found {type(state).__name__}, expected a dict of tensors by name")
+    for start, part in module.named_modules():
+        if not part.is_sized:
+            part.prepare_to_load(start, state)
     owners = {path: (owner, name, x) for path, owner, name, x in _places(module)}
     wanted = {path for path, (owner, name, x) in owners.items() if owner._role(name, x) != "temporary"}
     result = LoadResult([path for path in owners if path in wanted and path not in state], [key for key in state if key not in wanted])

@@ -15,7 +15,9 @@ _CONTAINERS = (list, tuple, dict)
 
 
 class Base:
-    """What every module is."""
+    """What every module is. is_sized: False of a layer that has no parameters before it has seen an input (_lazy_layers.py)."""
+
+    is_sized = True
 
 
 class Slot:
@@ -107,6 +109,8 @@ class _Walk:
         if index is not None:
             return Again(index)
         self.modules[module] = len(self.modules)
+        if not module.is_sized:
+            module.refuse_unsized()
         attributes = vars(module)
         for path, x in own_tensors(module):  # settles the role of each
             module._role(path, x)
