@@ -31,6 +31,7 @@ class _Lazy(Module):
     """
 
     is_sized = False
+    __signature__: ClassVar[inspect.Signature]
     _layer: ClassVar[type[Module]]
     _axis: ClassVar[int]  # of the input, whose size it takes
     _sizes: ClassVar[tuple[tuple[str, int], ...]]  # names and axes of tensors of a state, of which the first has it
