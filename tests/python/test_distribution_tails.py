@@ -166,3 +166,28 @@ def test_densities_of_half_floats_are_rounded_once():
     found = dist.Poisson(bp.asarray(200.0, dtype=bp.float16)).log_prob(x)
     assert found.dtype == bp.float16
     assert found.tolist() == dist.Poisson(bp.asarray(200.0)).log_prob(x.astype(bp.float32)).astype(bp.float16).tolist()
+
+
+def gamma_divergence(a, r, b, s):
+    return mp.loggamma(b) - mp.loggamma(a) + (a - b) * mp.digamma(a) + b * mp.log(r / s) + a * (s / r - 1)
+
+
+CLOSE = [
+    ("Normal(1., 1.)", "Normal(1., 1.0009765625)", lambda: -(mp.log(mp.mpf(1) / (1 + mp.mpf(2) ** -10) ** 2) + 1 - 1 / (1 + mp.mpf(2) ** -10) ** 2) / 2),
+    ("Gamma(1e6, 1.)", "Gamma(1.01e6, 1.)", lambda: gamma_divergence(mp.mpf(10) ** 6, 1, mp.mpf(101) * 10**4, 1)),
+    ("InverseGamma(0.5, 1.)", "InverseGamma(3., 2.)", lambda: gamma_divergence(mp.mpf("0.5"), mp.mpf(1), mp.mpf(3), mp.mpf(2))),
+    ("Chi2(4e4)", "Chi2(4.1e4)", lambda: gamma_divergence(mp.mpf(20000), 1, mp.mpf(20500), 1)),
+    ("Beta(1e5, 1e5)", "Beta(1.01e5, 1.01e5)", lambda: 2 * gamma_divergence(mp.mpf(10) ** 5, 1, mp.mpf(101) * 1000, 1) - gamma_divergence(mp.mpf(2) * 10**5, 1, mp.mpf(202) * 1000, 1)),
+    ("Poisson(1e6)", "Poisson(1.001e6)", lambda: mp.mpf(10) ** 6 * mp.log(mp.mpf(1000) / 1001) + 1000),
+    ("Bernoulli(0.5)", "Bernoulli(0.5009765625)", lambda: -mp.log(4 * (mp.mpf(1) / 2 + mp.mpf(2) ** -10) * (mp.mpf(1) / 2 - mp.mpf(2) ** -10)) / 2),
+    ("Geometric(0.5)", "Geometric(0.5009765625)", lambda: -mp.log(4 * (mp.mpf(1) / 2 + mp.mpf(2) ** -10) * (mp.mpf(1) / 2 - mp.mpf(2) ** -10))),
+    ("Exponential(1.)", "Exponential(1.0009765625)", lambda: mp.mpf(2) ** -10 - mp.log1p(mp.mpf(2) ** -10)),
+]
+
+
+@pytest.mark.parametrize("dtype", _DTYPES)
+@pytest.mark.parametrize(("first", "second", "exact"), CLOSE)
+def test_divergences_of_close_distributions(first, second, exact, dtype):
+    found = dist.kl_divergence(made(first, dtype), made(second, dtype)).item()
+    assert math.isclose(found, float(exact()), rel_tol=2e4 * _EPS[dtype])
+    assert dist.kl_divergence(made(first, dtype), made(first, dtype)).item() == 0

@@ -40,19 +40,27 @@ _HALVES = (bp.float16, bp.bfloat16)
 _ROUNDED = ("sample", "rsample", "log_prob", "cdf", "icdf", "entropy")
 
 
+def widened(one: Any) -> tuple[Any, Any]:
+    """A distribution with its half floats in float32, and their dtype; itself and None if it has none."""
+    halves = {name: x for name, x in vars(one).items() if isinstance(x, Tensor) and x.dtype in _HALVES}
+    if not halves:
+        return one, None
+    wide = object.__new__(type(one))
+    vars(wide).update({**vars(one), **{name: x.astype(bp.float32) for name, x in halves.items()}})
+    return wide, next(iter(halves.values())).dtype
+
+
 def _rounded_once(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method, computed in float32 and rounded once if the parameters are half floats."""
 
     @functools.wraps(method)
     def call(self, *arguments, **options):
-        halves = {name: x for name, x in vars(self).items() if isinstance(x, Tensor) and x.dtype in _HALVES}
-        if not halves:
+        wide, dtype = widened(self)
+        if dtype is None:
             return method(self, *arguments, **options)
-        wide = object.__new__(type(self))
-        vars(wide).update({**vars(self), **{name: x.astype(bp.float32) for name, x in halves.items()}})
         arguments = [x.astype(bp.float32) if isinstance(x, Tensor) and x.dtype in _HALVES else x for x in arguments]
         found = method(wide, *arguments, **options)
-        return found.astype(next(iter(halves.values())).dtype) if "floating" in found.dtype.kind else found
+        return found.astype(dtype) if "floating" in found.dtype.kind else found
 
     return call
 

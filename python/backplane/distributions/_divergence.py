@@ -5,18 +5,23 @@ from __future__ import annotations
 import backplane as bp
 from backplane import Tensor
 
-from ._continuous import Exponential, Laplace, MultivariateNormal, Normal, Uniform
+from ._continuous import Exponential, HalfNormal, Laplace, LogNormal, MultivariateNormal, Normal, Uniform
 from ._counts import Poisson
-from ._discrete import Bernoulli, Categorical
-from ._distribution import Distribution, Independent
-from ._gamma import Beta, Dirichlet, Gamma
+from ._discrete import Bernoulli, Categorical, Geometric
+from ._distribution import Distribution, Independent, widened
+from ._gamma import Beta, Chi2, Dirichlet, Gamma, InverseGamma
+from ._ratios import divergence, gamma_divergence
 
 __all__ = ["kl_divergence"]
 
 
 def _normal(p, q):
+    return 0.5 * ((p.loc - q.loc) / q.scale) ** 2 + _half_normal(p, q)
+
+
+def _half_normal(p, q):
     ratio = (p.scale / q.scale) ** 2
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - bp.log(ratio))
+    return 0.5 * divergence(bp.ones_like(ratio), ratio)
 
 
 def _multivariate(p, q):
@@ -28,8 +33,15 @@ def _multivariate(p, q):
 
 
 def _bernoulli(p, q):
-    a, b = p.probs, q.probs
-    return bp.xlogy(a, a) - bp.xlogy(a, b) + bp.xlogy(1 - a, 1 - a) - bp.xlogy(1 - a, 1 - b)
+    return divergence(p.probs, q.probs) + divergence(_failure(p), _failure(q))
+
+
+def _failure(one):
+    return bp.sigmoid(-one._given) if one._is_logits else 1 - one.probs
+
+
+def _geometric(p, q):
+    return _bernoulli(p, q) / p.probs
 
 
 def _categorical(p, q):
@@ -39,7 +51,7 @@ def _categorical(p, q):
 
 def _exponential(p, q):
     ratio = q.rate / p.rate
-    return ratio - 1 - bp.log(ratio)
+    return divergence(bp.ones_like(ratio), ratio)
 
 
 def _laplace(p, q):
@@ -53,8 +65,7 @@ def _uniform(p, q):
 
 
 def _gamma(p, q):
-    a, b = p.concentration, q.concentration
-    return b * (bp.log(p.rate) - bp.log(q.rate)) + bp.lgamma(b) - bp.lgamma(a) + (a - b) * bp.digamma(a) + (q.rate - p.rate) * (a / p.rate)
+    return gamma_divergence(p.concentration, q.concentration, q.rate / p.rate)
 
 
 def _beta(p, q):
@@ -66,17 +77,18 @@ def _dirichlet(p, q):
 
 
 def _of_concentrations(a, b):
-    total = bp.sum(a, axis=-1)
-    norm = bp.lgamma(total) - bp.lgamma(bp.sum(b, axis=-1)) + bp.sum(bp.lgamma(b) - bp.lgamma(a), axis=-1)
-    return norm + bp.sum((a - b) * (bp.digamma(a) - bp.digamma(total)[..., None]), axis=-1)
+    first, second = bp.sum(a, axis=-1), bp.sum(b, axis=-1)
+    ratio = second / first  # which cancels in the difference, and makes its parts small
+    return bp.sum(gamma_divergence(a, b, ratio[..., None]), axis=-1) - gamma_divergence(first, second, ratio)
 
 
 def _poisson(p, q):
-    return bp.xlogy(p.rate, p.rate) - bp.xlogy(p.rate, q.rate) - (p.rate - q.rate)
+    return divergence(p.rate, q.rate)
 
 
 _FORMULAS = {Normal: _normal, MultivariateNormal: _multivariate, Bernoulli: _bernoulli, Categorical: _categorical, Exponential: _exponential,
-             Laplace: _laplace, Uniform: _uniform, Gamma: _gamma, Beta: _beta, Dirichlet: _dirichlet, Poisson: _poisson}  # fmt: skip
+             Laplace: _laplace, Uniform: _uniform, Gamma: _gamma, Chi2: _gamma, InverseGamma: _gamma, Beta: _beta, Dirichlet: _dirichlet,
+             Poisson: _poisson, LogNormal: _normal, HalfNormal: _half_normal, Geometric: _geometric}  # fmt: skip
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
@@ -88,4 +100,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         return p._summed(kl_divergence(p.base_dist, q.base_dist))
     if type(p) is not type(q) or type(p) not in _FORMULAS:
         raise bp.ArgumentTypeError(f"kl_divergence: found {type(p).__name__} and {type(q).__name__}, which have no formula. Fix: average p.log_prob - q.log_prob over samples of p")
-    return _FORMULAS[type(p)](p, q)
+    (p, dtype), (q, other) = widened(p), widened(q)
+    found = _FORMULAS[type(p)](p, q)
+    return found if dtype is None or other is None else found.astype(bp.result_type(dtype, other))

@@ -59,6 +59,19 @@ def deviance(x: Tensor, mean: Tensor, log_mean: Tensor) -> Tensor:
     return bp.where(finite, found, bp.inf)
 
 
+def divergence(x: Tensor, y: Tensor) -> Tensor:
+    """x log(x / y) + y - x, for numbers from 0 on."""
+    is_zero = x == 0
+    mean = bp.where(is_zero, 1, y)
+    return bp.where(is_zero, y, deviance(bp.where(is_zero, 1, x), mean, bp.log(mean)))
+
+
+def gamma_divergence(a: Tensor, b: Tensor, ratio: Tensor) -> Tensor:
+    """The divergence of gamma variables of concentrations a and b; ratio: the second rate by the first."""
+    away = stirling(b) - stirling(a) - (b - a) * stirling_slope(a)
+    return divergence(b, a * ratio) + 0.5 * divergence(bp.ones_like(a), b / a) + away
+
+
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
     """The logarithm of the beta function."""
     powers = -(a - 0.5) * bp.log1p(b / a) - b * bp.log1p(a / b)
