@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _core, tree
 from ._calls._ops import NAMESPACE, ops, refuse_names
+from ._calls._value_checks import is_readable
 from ._api._searching_functions import nonzero
 
 __all__ = ["CSR", "coo", "csr"]
@@ -138,7 +139,7 @@ def csr(given: Any, shape: tuple[int, int] | None = None, *, dtype: Any = None) 
     if starts.shape[0] != shape[0] + 1:
         raise _core.ShapeError(f"csr: argument indptr: found {starts.shape[0]} numbers, expected {shape[0] + 1}, one more than rows")
     _check(indices, 0, shape[1] - 1, "indices")
-    if _core.has_values(starts) and not _core.transforms_of(starts):
+    if is_readable(starts):
         numbers = starts.tolist()
         if numbers[0] != 0 or numbers[-1] != data.shape[0] or any(a > b for a, b in zip(numbers, numbers[1:])):
             raise _core.IndexDataError(f"csr: argument indptr: expected numbers from 0 to {data.shape[0]} that do not fall")
@@ -161,13 +162,13 @@ def coo(given: Any, shape: tuple[int, int] | None = None, *, dtype: Any = None) 
 
 
 def _largest(indices):
-    if not _core.has_values(indices):
+    if not is_readable(indices):
         raise _core.ArgumentValueError("csr: argument shape: found None in a traced function, expected (m, n)")
     return int(indices.max().item()) if indices.size else -1
 
 
 def _check(indices, low, high, argument):
-    if indices.size and _core.has_values(indices) and not _core.transforms_of(indices):
+    if indices.size and is_readable(indices):
         least, most = indices.min().item(), indices.max().item()
         if least < low or most > high:
             raise _core.IndexDataError(f"csr: argument {argument}: found {least if least < low else most}, expected from {low} to {high}")

@@ -10,6 +10,8 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from .._calls._value_checks import require
+
 __all__ = ["Distribution", "Independent"]
 
 
@@ -19,17 +21,6 @@ def tensors(name: str, **parameters: Any) -> list[Tensor]:
     dtype, device = (bp.default_dtype(), None) if like is None else (like.dtype, like.device)
     found = [x if isinstance(x, Tensor) and "floating" in x.dtype.kind else bp.asarray(x, dtype=dtype, device=device) for x in parameters.values()]
     return list(bp.broadcast_arrays(*found)) if len(found) > 1 else found
-
-
-def require(name: str, argument: str, x: Tensor, good: Tensor, expected: str) -> bool:
-    """Refuses values where `good` does not hold. False where they cannot be read: in a trace or a transform."""
-    if not bp._core.has_values(good) or bp._core.transforms_of(good):
-        return False
-    if not bool(good.all()):
-        bad = bp.broadcast_to(x.detach(), good.shape)[~good]
-        found = f"found {bad[0].item()}" if bp._core.has_values(bad) and not bp._core.transforms_of(bad) else "found others"
-        raise bp.ArgumentValueError(f"{name}: argument {argument}: {found}, expected {expected}")
-    return True
 
 
 def is_number(x: Tensor) -> Tensor:

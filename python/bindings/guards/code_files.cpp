@@ -48,7 +48,9 @@ bool is_library_file(const std::string& file) {
 bool is_stateful_file(const std::string& file) {
   const size_t at = file.rfind("/backplane/");
   if (!is_package_file(file) || at == std::string::npos) return false;
-  for (const char* part : {"/backplane/nn/modules/", "/backplane/optim/", "/backplane/_graphs/_compiled_state.py"})
+  for (const char* part :
+       {"/backplane/nn/modules/", "/backplane/nn/utils/", "/backplane/optim/", "/backplane/distributions/",
+        "/backplane/sparse.py", "/backplane/data/transforms.py", "/backplane/_graphs/_compiled_state.py"})
     if (file.compare(at, std::char_traits<char>::length(part), part) == 0) return true;
   return false;
 }

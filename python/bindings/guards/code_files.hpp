@@ -16,8 +16,8 @@ std::string text_of_object(PyObject* object);
 bool is_library_file(const std::string& file);
 // Code that is not looked at, nor the code that it calls: it loads modules, shows errors, or writes messages.
 bool is_opaque_code(const std::string& file, const std::string& function);
-// Code of this package whose objects have state, such as modules and optimisers. Its accesses are noted like those
-// of users' code is.
+// Code of this package whose objects have state, such as modules, optimisers and distributions. Its accesses are
+// noted like those of users' code.
 bool is_stateful_file(const std::string& file);
 // The line of the user's program from which `frame` was reached: "file:line".
 std::string user_line_of(PyObject* frame);
