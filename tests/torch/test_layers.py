@@ -10,7 +10,7 @@ from torch import nn
 
 import backplane as bp
 import backplane.torch
-from backplane.torch import _row_groups
+from backplane.torch._rows import groups
 
 # Operators that OpInfo samples: on the device without the host, forward, and in float64 with their gradients.
 OPERATORS = ["frexp", "geqrf", "grid_sampler_3d", "i0", "linalg.eigvals", "linalg.householder_product", "masked_select", "nn.functional.ctc_loss",
@@ -59,14 +59,14 @@ def _grouped(x, weight, ends):
 @pytest.mark.parametrize("gathered", [0, 1 << 22])
 @pytest.mark.parametrize("ends", [[2, 2, 10], [0, 0, 10], [10, 10, 10], [3, 6, 8]])
 def test_groups_of_rows_with_a_matrix_each(ends, gathered, monkeypatch):
-    monkeypatch.setattr(_row_groups, "_GATHERED", gathered)
+    monkeypatch.setattr(groups, "_GATHERED", gathered)
     x, weight, cotangent = torch.randn(10, 4), torch.randn(3, 4, 5, requires_grad=True), torch.randn(10, 5)
     expected = _grouped(x.requires_grad_(), weight, ends)
     expected.backward(cotangent)
     ours = [backplane.torch.from_torch(y.detach()) for y in (x, weight)]
     ends = bp.asarray(ends, dtype=bp.int32)
-    comparison.assert_same(_row_groups.grouped_matmul(*ours, ends), expected)
-    comparison.assert_same(_row_groups.grouped_matmul_backward(*ours, ends, backplane.torch.from_torch(cotangent)), [x.grad, weight.grad])
+    comparison.assert_same(groups.grouped_matmul(*ours, ends), expected)
+    comparison.assert_same(groups.grouped_matmul_backward(*ours, ends, backplane.torch.from_torch(cotangent)), [x.grad, weight.grad])
 
 
 @pytest.mark.parametrize("shapes", [[(10, 4), (3, 4, 8)], [(3, 4, 8), (8, 12)], [(4, 12), (12, 8)]])
