@@ -81,6 +81,11 @@ def transform_calls():
     return json.loads(run([sys.executable, ROOT / "bench/transform_calls.py"]))
 
 
+def bridge_times():
+    run([sys.executable, "-m", "backplane.torch", "build"])
+    return json.loads(run([sys.executable, ROOT / "bench/bridge_times.py"]))
+
+
 def imports(rounds=9):
     """Median milliseconds and megabytes of `import backplane` over a bare interpreter."""
     # The kernel's own high-water mark: getrusage's survives exec, and would show this process's.

@@ -94,6 +94,12 @@ def transform_rows(python, cpp):
     return rows
 
 
+def bridge_rows(times):
+    """`times` as of bridge_times.py: case -> library -> nanoseconds."""
+    limits = {"torch.ops: add": 1.0, "torch.ops: add, recorded": 1.2, "torch.ops: multiply, forward and backward": 1.2, "torch.compile: training step, 4 layers, 128 wide": 0.8}
+    return [Row(case, row["backplane"] / 1e3, "µs", limits.get(case, 1.05), row["torch"] / 1e3, "torch") for case, row in times.items()]
+
+
 def source_rows(seconds, library_mb):
     return [
         Row("compile a plugin source in C++", seconds["cpp"], "s", 2),

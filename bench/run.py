@@ -4,6 +4,7 @@ overhead      calls, ours beside NumPy's and PyTorch's in the same run, and the 
 transforms    vmap, grad and per-sample gradients beside PyTorch's and JAX's, and what recording costs
 compile       compiled functions beside our eager mode, PyTorch's, torch.compile, jax.jit, mlx.compile and loops written by hand, on 1 and 2
               threads, and what graphs of up to a million nodes cost; words choose cases, --quick leaves out the slow ones, --without names ways to leave out
+torch         the bridge to PyTorch: operators of torch.ops.bp beside PyTorch's own, and a training step under torch.compile beside eager PyTorch
 sources       time to compile a plugin source, and the size of the library
 cpu           kernels beside NumPy's, PyTorch's and JAX's on 1 and 2 threads; words after it choose cases (cpu softmax "64 Ki"),
               --quick takes fewer sizes and turns
@@ -14,7 +15,7 @@ vulkan        the Vulkan backend beside a copy's bandwidth and the CPU backend; 
               tests/backends/vulkan
 collectives   all_reduce on two ranks over MPI, from C++ and from Python, beside MPI's own call in C; --quick takes fewer sizes and turns
 instructions  instructions per call under callgrind, against bench/instructions.json (tolerance 3 %)
---write       overhead, transforms, compile, sources, cpu, half, vulkan and collectives: into bench/figures/, from which docs/reference/performance.md
+--write       overhead, transforms, torch, compile, sources, cpu, half, vulkan and collectives: into bench/figures/, from which docs/reference/performance.md
               is made; memory and growth: into docs/reference/memory.md; instructions: into bench/instructions.json
 """
 
@@ -70,6 +71,13 @@ def overhead(bench):
 
 def transforms(bench):
     return report.transform_rows(measure.transform_calls(), measure.cpp_calls(bench)[0])
+
+
+def bridge(write):
+    rows = report.bridge_rows(measure.bridge_times())
+    if write:
+        write_page([("Inside PyTorch", report.markdown_table(rows))])
+    return rows
 
 
 def sources(bench):
@@ -188,7 +196,7 @@ def collectives(bench, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "compile", "sources", "cpu", "half", "memory", "growth", "vulkan", "collectives", "instructions"])
+    parser.add_argument("name", nargs="?", default="overhead", choices=["overhead", "transforms", "torch", "compile", "sources", "cpu", "half", "memory", "growth", "vulkan", "collectives", "instructions"])
     parser.add_argument("words", nargs="*", help="of compile, cpu, half, memory and growth: measure the cases whose names hold all of these")
     parser.add_argument("--quick", action="store_true", help="of compile, cpu, growth and collectives: fewer sizes and turns")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of compile and cpu")
@@ -208,6 +216,8 @@ def main():
         rows = sources(bench)
     elif options.name == "cpu":
         rows = cpu(bench, options)
+    elif options.name == "torch":
+        rows = bridge(options.write)
     elif options.name == "vulkan":
         rows = vulkan(options.write)
     elif options.name == "half":
