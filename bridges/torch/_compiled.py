@@ -21,6 +21,7 @@ import backplane as bp
 from ._aten_rows import has_row
 from ._device import is_device, name_of
 from ._graph_functions import GraphFunction
+from ._graph_rewrites import fuse_norms, join_before_merging
 from ._host_steps import host_step
 from ._random_inputs import lift_random
 from ._tensors import from_torch, to_torch_tensor
@@ -54,10 +55,14 @@ def backend(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], *,
     def backward_compiler(graph, inputs):
         return make_boxed_func(CompiledGraph(graph, chosen, math.inf))
 
-    compiled = aot_autograd(
-        fw_compiler=forward_compiler, bw_compiler=backward_compiler, decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition
-    )
+    compiled = aot_autograd(fw_compiler=forward_compiler, bw_compiler=backward_compiler, decompositions=_decompositions(), partition_fn=_partitioned)
     return compiled(module, example_inputs)
+
+
+def _partitioned(joint, inputs, **options):
+    """(forward graph, backward graph). The backward graph gets no views, which would be copied to row-major order, but the tensors under them."""
+    with torch._functorch.config.patch(recompute_views=True):
+        return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
 def _visible_results():
@@ -74,7 +79,15 @@ def _decompositions():
     """PyTorch's own, without those of operators that have a row."""
     if not _table:
         _table.update({overload: rule for overload, rule in torch._decomp.core_aten_decompositions().items() if not has_row(overload)})
+        _table[torch.ops.aten.transpose.int] = _transposed  # the partitioner knows permute as a view, and not transpose
     return _table
+
+
+def _transposed(x, first, second):
+    axes = list(range(x.dim()))
+    if axes:
+        axes[first], axes[second] = axes[second], axes[first]
+    return torch.ops.aten.permute.default(x, axes)
 
 
 class CompiledGraph:
@@ -86,6 +99,9 @@ class CompiledGraph:
     def __init__(self, module, device, visible):
         device = str(_device_of(module) if device is None else device)
         module, self._draws = lift_random(module)
+        join_before_merging(module)
+        if device == "cpu":
+            fuse_norms(module)
         with _disable_current_modes():  # AOTAutograd's fake tensors are active here; the graph's constants are real ones
             self._function = GraphFunction(module, device, "torch.compile", host_step)
         self._device = None if device == "cpu" else device

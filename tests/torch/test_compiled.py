@@ -7,6 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import backplane as bp
+from backplane.torch import _compiled
 
 
 def leaf(*sizes):
@@ -42,6 +43,16 @@ def in_bfloat16(x, w):
         return (x @ w).float()
 
 
+def layer_norms(x, w, b):
+    norm = nn.functional.layer_norm
+    return norm(x, (4,), w, b), norm(x, (3, 4)), norm(x, (4,), w), norm(x, (4,), None, b, 0.5), norm(x.double(), (4,), w.double(), b.double()), norm(x[:0], (4,), w, b)
+
+
+def heads(x, w, b):
+    q, k, v = (y.view(*y.shape[:2], 4, 2).transpose(1, 2) for y in nn.functional.linear(x, w, b).split(8, -1))
+    return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+
+
 CASES = {  # a function, and the arguments of each of its calls
     "sizes": (lambda x, w: torch.tanh(x @ w).sum(0) * x.shape[0], [lambda n=n: (leaf(n, 3), leaf(3, 4)) for n in (2, 5, 7)]),
     "views by sizes": (lambda x: (x.view(x.shape[0] // 2, -1), x.shape[0] * 2, x.new_zeros(x.shape[0])), [lambda n=n: (leaf(n, 3),) for n in (4, 6, 8)]),
@@ -63,6 +74,12 @@ CASES = {  # a function, and the arguments of each of its calls
     "no_grad": (partly_unrecorded, [lambda: (leaf(3),)]),
     "checkpoint": (lambda x, w: checkpoint(lambda a: torch.tanh(a @ w).sin(), x, use_reentrant=False), [lambda: (leaf(3, 3), leaf(3, 3))]),
     "attention": (lambda q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), [lambda: (leaf(2, 2, 5, 4), leaf(2, 2, 5, 4), leaf(2, 2, 5, 4))]),
+    "heads of one product": (heads, [lambda: (leaf(2, 5, 6), leaf(24, 6), leaf(24)), lambda: (leaf(3, 4, 6), leaf(24, 6), leaf(24))]),
+    "views that are joined": (lambda x, y: torch.cat([x.view(2, 3, 8), y.view(2, 3, 2), x.view(2, 3, 8)], -1), [lambda: (leaf(2, 3, 4, 2), leaf(2, 3, 1, 2))]),
+    "views that are joined elsewhere": (lambda x, y: torch.cat([x.view(2, 3, 8), y.view(2, 1, 8)], 1), [lambda: (leaf(2, 3, 4, 2), leaf(2, 1, 2, 4))]),
+    "views of other widths": (lambda x, y: torch.cat([x.view(2, 3, 8), y.view(2, 3, 8)], 2), [lambda: (leaf(2, 3, 4, 2), leaf(2, 3, 2, 4))]),
+    "layer norms": (layer_norms, [lambda: (leaf(2, 3, 4), leaf(4), leaf(4))]),
+    "addmm": (lambda b, x, w: (torch.addmm(b, x, w), torch.addmm(b, x, w, beta=2, alpha=0.5), torch.addmm(b[:1], x, w), torch.addmm(b, x, w, beta=0)), [lambda: (leaf(4), leaf(3, 2), leaf(2, 4))]),
     "dropout": (lambda x: nn.functional.dropout(x, 0.3) + torch.rand_like(x), [lambda: (leaf(6, 7),)]),
     "dropout in another layout": (lambda x: nn.functional.dropout(x.transpose(0, 2), 0.3) + torch.rand_like(x.transpose(0, 1).contiguous().transpose(0, 2)), [lambda: (leaf(4, 4, 4),)]),
     "flip": (lambda x: x.flip(0), [lambda: (leaf(5),)]),
@@ -139,6 +156,18 @@ def test_results_are_memory_of_their_own():
     zeros += 1
     same += 1
     assert compiled(x)[0].tolist() == [0.0, 0.0, 0.0] and x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_backward_graph_gets_row_major_tensors(monkeypatch):
+    """Others would be copied at each step."""
+    given = []
+    convert = _compiled.CompiledGraph._converted
+    monkeypatch.setattr(_compiled.CompiledGraph, "_converted", lambda self, place, x: given.append(x) or convert(self, place, x))
+    x, w, b = torch.randn(2, 5, 6), torch.randn(24, 6, requires_grad=True), torch.randn(24, requires_grad=True)
+    loss = torch.compile(heads, backend="backplane")(x, w, b).sum()
+    given.clear()
+    loss.backward()
+    assert len(given) > 3 and all(x.is_contiguous() for x in given if x.dim() > 0 and 0 not in x.stride())
 
 
 def test_another_device():

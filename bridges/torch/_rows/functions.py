@@ -7,7 +7,7 @@ import backplane as bp
 op = bp.ops.bp
 
 __all__ = [
-    "along_axis", "axes", "bernoulli", "concatenated", "converted", "frexp", "gathered", "index_put", "index_reduce", "indexed", "masked_fill", "masked_select", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
+    "along_axis", "axes", "bernoulli", "concatenated", "converted", "frexp", "gathered", "index_put", "index_reduce", "indexed", "masked_fill", "masked_select", "matrix_product_sum", "native_dropout", "no_errors", "numbers_beside", "prelu", "product_sum", "reduced_dtype",
     "safe_softmax", "scattered", "sliced", "solve", "spherical_bessel_j0", "unique", "where",
 ]  # fmt: skip
 
@@ -81,6 +81,14 @@ def product_sum(x, product, a, b, beta, alpha):
     if beta == 0:
         return y
     return y + (x if beta == 1 else x * beta)
+
+
+def matrix_product_sum(x, product, a, b, beta, alpha):
+    """product_sum of matrices; a row that is added to every row of the product is part of it."""
+    same = x.dtype == a.dtype == b.dtype and _KINDS[x.dtype.kind] > 1
+    if same and beta == alpha == 1 and x.ndim == 1 and a.ndim == b.ndim == 2 and type(x.shape[0]) is type(b.shape[1]) is int and x.shape[0] == b.shape[1]:
+        return op.matmul_add(a, b, x)
+    return product_sum(x, product, a, b, beta, alpha)
 
 
 def _same_dtype(x, y):

@@ -11,7 +11,7 @@ op = bp.ops.bp
 
 __all__ = [
     "INVERSE_NORMS", "NORMS", "REDUCTIONS", "attention", "attention_with_lse", "batch_norm_functional", "batch_norm_inference", "convolution", "ctc_loss_with_alpha", "fourier", "grid_sample", "group_norm_with_moments",
-    "layer_norm_with_moments", "nll_loss", "rms_norm", "rms_norm_with_rstd", "upsample", "weight_norm", "with_reserve",
+    "fused_layer_norm", "layer_norm_with_moments", "nll_loss", "rms_norm", "rms_norm_with_rstd", "upsample", "weight_norm", "with_reserve",
 ]  # fmt: skip
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -59,12 +59,18 @@ def _normal(x, mean, rstd):
 
 
 def layer_norm_with_moments(x, shape, weight, bias, eps):
-    mean, rstd = _moments(x, list(range(-len(shape), 0)), eps)
     if eps < 0:
-        found = _normal(x, mean, rstd) * (1 if weight is None else weight) + (0 if bias is None else bias)
-    else:
-        found = F.layer_norm(x, shape, weight, bias, eps)
-    return found, converted(mean, x.dtype), converted(rstd, x.dtype)
+        return fused_layer_norm(x, shape, weight, bias, eps)
+    mean, rstd = _moments(x, list(range(-len(shape), 0)), eps)
+    return F.layer_norm(x, shape, weight, bias, eps), converted(mean, x.dtype), converted(rstd, x.dtype)
+
+
+def fused_layer_norm(x, shape, weight, bias, eps):
+    """layer_norm_with_moments, whose norm comes from the moments: compilers make one loop of all three results."""
+    mean, rstd = _moments(x, list(range(-len(shape), 0)), eps)
+    found = _normal(x, mean, rstd)
+    found = found if weight is None else found * weight
+    return found if bias is None else found + bias, converted(mean, x.dtype), converted(rstd, x.dtype)
 
 
 def group_norm_with_moments(x, weight, bias, n, channels, size, groups, eps):
