@@ -46,7 +46,7 @@ def register(name: str = "backplane") -> torch.device:
 
 
 def _start(name):
-    from . import _device_module, _device_modules, _device_operators
+    from . import _device_module, _device_modules, _device_operators, _device_processes
     from ._build import load_native
 
     taken = torch._C._get_privateuse1_backend_name()
@@ -68,6 +68,7 @@ def _start(name):
     _register_rows(native)
     _device_operators.register()
     _device_modules.keep_shared_parameters()
+    _device_processes.register(name)
     _tensors.set_device_bridge(native)
 
 

@@ -6,12 +6,14 @@ import os
 import pickle
 import subprocess
 import sys
+from multiprocessing.reduction import ForkingPickler
 
 import device_operators
 import numpy as np
 import pytest
 import torch
 import training
+from torch import nn
 
 import backplane as bp
 import backplane.torch
@@ -167,6 +169,21 @@ def test_errors_say_what_to_do(device):
 
 def _python(program, **environment):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_several_processes_and_devices_are_refused(device):
+    for x in (torch.ones(2, device=device), nn.Parameter(torch.ones(2, device=device))):
+        with pytest.raises(bp.DeviceError, match="torch.multiprocessing: found a tensor on .*Fix: send x.cpu()"):
+            ForkingPickler.dumps(x)
+    assert len(ForkingPickler.dumps(torch.ones(2))) > 10
+    net, x = nn.Linear(2, 2), torch.ones(1, 2)
+    expected = net(x)
+    torch.testing.assert_close(nn.DataParallel(net)(x), expected)
+    one = nn.DataParallel(net, device_ids=[device])
+    assert one(x.to(device)).device == device
+    torch.testing.assert_close(one(x.to(device)).cpu(), expected)
+    with pytest.raises(bp.DeviceError, match="DataParallel: argument device_ids: found 2 devices"):
+        nn.DataParallel(net, device_ids=[0, 1])
 
 
 def test_the_type_has_the_name_that_the_user_registers():
