@@ -21,7 +21,7 @@ NO_VALUE = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "
 UNREAD = {"max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "native_layer_norm_backward", "native_group_norm_backward", "log_sigmoid_backward",
           "leaky_relu_backward", "batch_norm_backward", "_weight_norm_interface_backward", "_native_batch_norm_legit_no_training", "max_unpool3d", "zeros_like",
           "empty_like", "ones_like", "_ctc_loss_backward", "_embedding_bag", "_embedding_bag_backward", "_embedding_bag_forward_only",
-          "_embedding_bag_per_sample_weights_backward"}  # fmt: skip
+          "_embedding_bag_per_sample_weights_backward", "segment_reduce", "_segment_reduce_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward"}  # fmt: skip
 # Samples are drawn for these operators in the short form.
 SHORT = {"add", "addmm", "bmm", "cat", "clamp", "cumsum", "gather", "index_put", "index_select", "linalg.vector_norm", "masked_fill", "mean", "nn.functional.conv2d",
          "nn.functional.gelu", "nn.functional.group_norm", "nn.functional.layer_norm", "nn.functional.max_pool2d", "nn.functional.nll_loss",
