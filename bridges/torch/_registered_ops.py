@@ -17,7 +17,6 @@ from torch.autograd.function import _SingleLevelFunction
 import backplane as bp
 
 from . import _native_ops
-from ._derivative_programs import derivative_program
 from ._op_programs import call_of, is_floating, run, run_op, transformed
 from ._op_shapes import results_of
 
@@ -161,16 +160,10 @@ def _register(namespace, name, op, schema):
             raise _random_error(op)
         return finished(_batched(*described(args, kwargs)))
 
-    def derive(arguments, cotangents):
-        program, tensors = described(arguments, {})
-        found = iter(_call(transformed("vjp", program, len(tensors)), [*tensors, *cotangents]))
-        return [next(found) if is_floating(x) else None for x in tensors]
+    def describe(arguments):
+        return described(arguments, {})[0]
 
-    def describe(arguments, cotangents):
-        program, tensors = described(arguments, {})
-        return derivative_program(transformed("vjp", program, len(tensors)), tensors, cotangents)
-
-    is_native = not draws and _native_ops.register(f"{namespace}::{name}", parameters, overload, record, derive, describe)
+    is_native = not draws and _native_ops.register(f"{namespace}::{name}", parameters, overload, record, describe)
     _implement(library, name, f"{namespace}::{name}", compute, fake, record, batch, is_native)
 
 
@@ -189,7 +182,7 @@ def _implement(library, name, full_name, compute, fake, record, batch, is_native
     if not is_native:
         library.impl(name, compute, "CPU")
         library.impl(name, record, "Autograd", with_keyset=True)
-    library.impl(name, batch, "FuncTorchBatched", with_keyset=True)
+        library.impl(name, batch, "FuncTorchBatched", with_keyset=True)
     torch.library.register_fake(full_name, fake, lib=library)
 
 
@@ -206,7 +199,8 @@ def _define_bridge():
 
         return list(_recorded(program, tensors, below)) if _records((tensors,), {}) else below()
 
-    _implement(library, "run", f"{_BRIDGE}::run", run, results_of, record, lambda keys, program, tensors: _batched(program, tensors))
+    is_native = _native_ops.register_run(overload, run, record)
+    _implement(library, "run", f"{_BRIDGE}::run", run, results_of, record, lambda keys, program, tensors: _batched(program, tensors), is_native)
 
 
 def _call(program, tensors):

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "backplane/device.hpp"
+#include "call_programs.hpp"
 #include "hooks.hpp"
 #include "op_calls.hpp"
 #include "python_values.hpp"
@@ -70,12 +71,21 @@ PyObject* add_op(PyObject*, PyObject* args) {
   return called([&] { return PyBool_FromLong(register_op(name, kinds, raise_error)); });
 }
 
-PyObject* add_recorded(PyObject*, PyObject* args) {
+PyObject* add_transforms(PyObject*, PyObject* args) {
   const char *name, *kinds;
-  PyObject *record, *derive, *describe;
-  if (!PyArg_ParseTuple(args, "ssOOO", &name, &kinds, &record, &derive, &describe)) return nullptr;
+  PyObject *record, *describe;
+  if (!PyArg_ParseTuple(args, "ssOO", &name, &kinds, &record, &describe)) return nullptr;
   return called([&]() -> PyObject* {
-    register_recorded(name, kinds, record, derive, describe);
+    register_transforms(name, kinds, record, describe);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* add_run(PyObject*, PyObject* args) {
+  PyObject *run, *plan;
+  if (!PyArg_ParseTuple(args, "OO", &run, &plan)) return nullptr;
+  return called([&]() -> PyObject* {
+    register_run(run, plan);
     Py_RETURN_NONE;
   });
 }
@@ -115,7 +125,8 @@ PyMethodDef functions[] = {{"start", start, METH_O, nullptr},
                            {"device_count", count_devices, METH_NOARGS, nullptr},
                            {"add_row", add_row, METH_VARARGS, nullptr},
                            {"add_op", add_op, METH_VARARGS, nullptr},
-                           {"add_recorded", add_recorded, METH_VARARGS, nullptr},
+                           {"add_transforms", add_transforms, METH_VARARGS, nullptr},
+                           {"add_run", add_run, METH_VARARGS, nullptr},
                            {"to_backplane", to_backplane, METH_O, nullptr},
                            {"from_backplane", from_backplane, METH_O, nullptr},
                            {"set_policy", set_policy, METH_O, nullptr},

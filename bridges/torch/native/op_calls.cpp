@@ -97,6 +97,8 @@ class Values {
     std::vector<int64_t>& list = ints_.emplace_back();
     if (value.isIntList()) {
       list = value.toIntVector();
+    } else if (value.isInt()) {  // the default of an optional list
+      list = {value.toInt()};
     } else {
       for (const c10::IValue& element : value.toListRef())
         list.push_back(element.isInt() ? element.toInt() : element.toSymInt().guard_int(__FILE__, __LINE__));

@@ -14,10 +14,9 @@ namespace backplane_torch {
 // Python.
 bool register_op(const std::string& name, const std::string& kinds, PyObject* raise_error);
 
-// Registers the kernel of `name` for the key Autograd. It records calls in reverse mode; `derive(arguments,
-// cotangents)` then gives the cotangent of each tensor among the arguments, or None. Inside transforms of torch.func
-// and in forward mode it calls `record(keys, *arguments)`. `describe`: as of Derivatives.
-void register_recorded(const std::string& name, const std::string& kinds, PyObject* record, PyObject* derive,
-                       PyObject* describe);
+// Registers the kernels of `name` for the keys Autograd and FuncTorchBatched. Reverse mode and vmap are programs of the
+// call, whose text `describe(*constants)` gives (as of CallTexts). In forward mode `record(keys, *arguments)` is
+// called.
+void register_transforms(const std::string& name, const std::string& kinds, PyObject* record, PyObject* describe);
 
 }  // namespace backplane_torch

@@ -1,21 +1,19 @@
 // Calls of ops that PyTorch's autograd records.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/functorch/DynamicLayer.h>
-#include <torch/csrc/DynamicTypes.h>
-#include <torch/csrc/Exceptions.h>
+#include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/saved_variable.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <memory>
 
-#include "derivatives.hpp"
+#include "batches.hpp"
 #include "op_calls.hpp"
 #include "op_libraries.hpp"
-#include "python_values.hpp"
+#include "torch_objects.hpp"
 
 namespace backplane_torch {
 
@@ -24,52 +22,11 @@ namespace {
 using torch::autograd::variable_list;
 using torch::jit::Stack;
 
-[[noreturn]] void throw_pending() {
-  python_error raised;
-  raised.persist();
-  throw raised;
-}
-
-Object owned(PyObject* made) {
-  if (!made) throw_pending();
-  return Object(made);
-}
-
-// An argument as PyTorch's Python has it.
-Object torch_object(const c10::IValue& value, char kind) {
-  if (value.isNone()) return Object(Py_NewRef(Py_None));
-  if (value.isTensor())
-    return value.toTensor().defined() ? owned(THPVariable_Wrap(value.toTensor())) : Object(Py_NewRef(Py_None));
-  if (kind == 'd') return Object(Py_NewRef(reinterpret_cast<PyObject*>(torch::getTHPDtype(value.toScalarType()))));
-  if (value.isSymInt()) return Object(pybind11::cast(value.toSymInt()).release().ptr());
-  if (value.isList()) {
-    const auto elements = value.toListRef();
-    Object list = owned(PyList_New(static_cast<Py_ssize_t>(elements.size())));
-    for (size_t i = 0; i < elements.size(); ++i)
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), torch_object(elements[i], kind).release());
-    return list;
-  }
-  return python_value(value, 't', {});
-}
-
-template <class Visit>
-void each_tensor(c10::ArrayRef<c10::IValue> arguments, Visit visit) {
-  for (const c10::IValue& value : arguments) {
-    if (value.isTensor()) {
-      if (value.toTensor().defined()) visit(value.toTensor());
-    } else if (value.isTensorList() || value.isOptionalTensorList() || value.isList()) {
-      for (const c10::IValue& element : value.toListRef())
-        if (element.isTensor() && element.toTensor().defined()) visit(element.toTensor());
-    }
-  }
-}
-
-// The derivative of a call: its arguments, and the Python function that derives.
+// The derivative of a call: the program of its vjp.
 class RecordedCall final : public torch::autograd::Node {
  public:
-  RecordedCall(std::string name, const std::string& kinds, PyObject* derive, Derivatives& derivatives,
-               c10::ArrayRef<c10::IValue> arguments)
-      : name_(std::move(name)), kinds_(kinds), derive_(derive), derivatives_(derivatives) {
+  RecordedCall(std::string name, CallTexts& texts, c10::ArrayRef<c10::IValue> arguments)
+      : name_(std::move(name)), texts_(texts), constants_(constants_of(arguments)) {
     torch::autograd::edge_list edges;
     each_tensor(arguments, [&](const at::Tensor& x) {
       saved_.emplace_back(x, false);
@@ -77,7 +34,6 @@ class RecordedCall final : public torch::autograd::Node {
       if (!x.requires_grad()) edges.back() = {};
     });
     set_next_edges(std::move(edges));
-    for (const c10::IValue& value : arguments) arguments_.push_back(without_tensors(value));
   }
 
   variable_list apply(variable_list&& cotangents) override {
@@ -87,8 +43,8 @@ class RecordedCall final : public torch::autograd::Node {
     for (uint32_t i = 0; i < num_inputs(); ++i)
       if (differentiable_[i])
         inputs.push_back(cotangents[i].defined() ? cotangents[i] : input_metadata(i).zeros_like());
-    if (auto found = derivatives_.run(arguments_, inputs, saved_.size())) return std::move(*found);
-    return apply_in_python(inputs);
+    const std::string text = "[\"vjp\", " + texts_.of(constants_) + ", " + std::to_string(saved_.size()) + "]";
+    return of_each_tensor(inputs, run_program(text, inputs, true));
   }
 
   void release_variables() override {
@@ -108,68 +64,31 @@ class RecordedCall final : public torch::autograd::Node {
   }
 
  private:
-  variable_list apply_in_python(const variable_list& inputs) {
-    Interpreter interpreter;
+  // A program of a vjp has results for the differentiable tensors alone.
+  variable_list of_each_tensor(const variable_list& inputs, variable_list found) const {
+    variable_list gradients(saved_.size());
     size_t next = 0;
-    const Object arguments = owned(PyTuple_New(static_cast<Py_ssize_t>(arguments_.size())));
-    for (size_t i = 0; i < arguments_.size(); ++i)
-      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i),
-                       argument(arguments_[i], kinds_[i], inputs, next).release());
-    const Object given = owned(PyList_New(0));
-    while (next < inputs.size()) PyList_Append(given.get(), owned(THPVariable_Wrap(inputs[next++])).get());
-    const Object found = owned(PyObject_CallFunctionObjArgs(derive_, arguments.get(), given.get(), nullptr));
-    variable_list gradients;
-    for (size_t i = 0; i < saved_.size(); ++i) {
-      PyObject* gradient = PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
-      if (!gradient) throw_pending();
-      gradients.push_back(gradient == Py_None ? at::Tensor() : THPVariable_Unpack(gradient));
-    }
-    derivatives_.learn(arguments_, inputs, arguments.get(), given.get());
+    for (size_t i = 0; i < saved_.size(); ++i)
+      if (torch::autograd::isDifferentiableType(inputs[i].scalar_type())) gradients[i] = std::move(found[next++]);
     return gradients;
   }
 
-  // Tensors are saved apart. A list of tensors keeps a bool for each element: whether it is there.
-  static c10::IValue without_tensors(const c10::IValue& value) {
-    if (value.isTensor()) return value.toTensor().defined();
-    if (!value.isTensorList() && !value.isOptionalTensorList()) return value;
-    c10::List<bool> present;
-    for (const c10::IValue& element : value.toListRef())
-      present.push_back(element.isTensor() && element.toTensor().defined());
-    return present;
-  }
-
-  static Object saved_tensor(bool present, const variable_list& inputs, size_t& next) {
-    if (!present) return Object(Py_NewRef(Py_None));
-    return owned(THPVariable_Wrap(inputs[next++]));
-  }
-
-  static Object argument(const c10::IValue& value, char kind, const variable_list& inputs, size_t& next) {
-    if (kind == 't') return saved_tensor(!value.isNone() && value.toBool(), inputs, next);
-    if (kind != 'l') return torch_object(value, kind);
-    const c10::List<bool> present = value.toBoolList();
-    Object list = owned(PyList_New(static_cast<Py_ssize_t>(present.size())));
-    for (size_t i = 0; i < present.size(); ++i)
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), saved_tensor(present[i], inputs, next).release());
-    return list;
-  }
-
   std::string name_;
-  const std::string& kinds_;
-  PyObject* derive_;
-  Derivatives& derivatives_;
-  std::vector<c10::IValue> arguments_;
+  CallTexts& texts_;
+  std::vector<c10::IValue> constants_;
   std::vector<torch::autograd::SavedVariable> saved_;
   std::vector<bool> differentiable_;  // of each result
 };
 
+// Forward mode is off inside the jvp of a call in Python, whose record turns it on again for the levels below.
+bool hides_lower_tangents() {
+  return !c10::AutogradState::get_tls_state().get_fw_grad_mode() && at::functorch::maybeCurrentDynamicLayer();
+}
+
 class RecordKernel final : public c10::OperatorKernel {
  public:
-  RecordKernel(std::string name, std::string kinds, PyObject* record, PyObject* derive, PyObject* describe)
-      : name_(std::move(name)),
-        kinds_(std::move(kinds)),
-        record_(Py_NewRef(record)),
-        derive_(Py_NewRef(derive)),
-        derivatives_(describe) {}
+  RecordKernel(std::string name, std::string kinds, PyObject* record, CallTexts& texts)
+      : name_(std::move(name)), kinds_(std::move(kinds)), record_(Py_NewRef(record)), texts_(texts) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
     const auto arguments = torch::jit::last(*stack, kinds_.size());
@@ -178,21 +97,20 @@ class RecordKernel final : public c10::OperatorKernel {
       requires_grad = requires_grad || x.requires_grad();
       forward_mode = forward_mode || torch::autograd::isFwGradDefined(x);
     });
-    if (forward_mode || at::functorch::maybeCurrentDynamicLayer()) return call_python(keys, stack);
+    if (forward_mode || hides_lower_tangents()) return call_python(handle, keys, stack);
     c10::intrusive_ptr<RecordedCall> node;
-    if (requires_grad && at::GradMode::is_enabled())
-      node = c10::make_intrusive<RecordedCall>(name_, kinds_, derive_, derivatives_, arguments);
+    if (requires_grad && at::GradMode::is_enabled()) node = c10::make_intrusive<RecordedCall>(name_, texts_, arguments);
     {
       at::AutoDispatchBelowAutograd below;
       handle.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
     }
     if (!node) return;
-    for (const c10::IValue& result : torch::jit::last(*stack, handle.schema().returns().size()))
-      node->add_result(result.toTensor(), node);
+    each_tensor(torch::jit::last(*stack, handle.schema().returns().size()),
+                [&](const at::Tensor& result) { node->add_result(result, node); });
   }
 
  private:
-  void call_python(c10::DispatchKeySet keys, Stack* stack) {
+  void call_python(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
     Interpreter lock;
     const auto arguments = torch::jit::last(*stack, kinds_.size());
     const Object call = owned(PyTuple_New(static_cast<Py_ssize_t>(kinds_.size()) + 1));
@@ -205,24 +123,29 @@ class RecordKernel final : public c10::OperatorKernel {
       stack->emplace_back(THPVariable_Unpack(found.get()));
       return;
     }
-    const Object results = owned(PySequence_Fast(found.get(), "expected tensors"));
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(results.get()); ++i)
-      stack->emplace_back(THPVariable_Unpack(PySequence_Fast_GET_ITEM(results.get(), i)));
+    std::vector<at::Tensor> results = tensors_of(found.get());
+    if (handle.schema().returns()[0].type()->kind() == c10::TypeKind::ListType) {
+      stack->emplace_back(std::move(results));
+      return;
+    }
+    for (at::Tensor& result : results) stack->emplace_back(std::move(result));
   }
 
   std::string name_, kinds_;
-  PyObject *record_, *derive_;
-  Derivatives derivatives_;
+  PyObject* record_;
+  CallTexts& texts_;
 };
 
 }  // namespace
 
-void register_recorded(const std::string& name, const std::string& kinds, PyObject* record, PyObject* derive,
-                       PyObject* describe) {
+void register_transforms(const std::string& name, const std::string& kinds, PyObject* record, PyObject* describe) {
   const size_t colons = name.find("::");
-  op_library(name.substr(0, colons), c10::DispatchKey::Autograd)
-      .impl(name.substr(colons + 2).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RecordKernel>(
-                                                 name, kinds, record, derive, describe)));
+  const std::string space = name.substr(0, colons), own = name.substr(colons + 2);
+  auto* texts = new CallTexts(kinds, describe);
+  op_library(space, c10::DispatchKey::Autograd)
+      .impl(own.c_str(),
+            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RecordKernel>(name, kinds, record, *texts)));
+  op_library(space, c10::DispatchKey::FuncTorchBatched).impl(own.c_str(), batch_kernel(kinds.size(), *texts));
 }
 
 }  // namespace backplane_torch

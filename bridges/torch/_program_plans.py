@@ -1,4 +1,4 @@
-"""The derivative of a recorded call as a list of calls of ops, which the native part runs without Python (native/derivatives.hpp)."""
+"""A program as a list of calls of ops, which the native part runs without Python (native/call_programs.hpp)."""
 
 from __future__ import annotations
 
@@ -7,42 +7,36 @@ import types
 import backplane as bp
 
 from . import _step_lists
-from ._op_programs import function_of, is_floating, is_settled
+from ._op_programs import function_of, is_settled
 from ._tensors import dtype_of
 
-__all__ = ["derivative_program"]
+__all__ = ["program_plan"]
 
 _MOST_STEPS = 64
 
 
-def derivative_program(program, tensors, cotangents):
-    """(steps, indices of the results, places) for tensors and cotangents of these shapes, or None where Python must compute it."""
+def program_plan(program, tensors):
+    """(steps, indices of the steps' results, place of each result) for tensors of these shapes, or None where Python must compute it.
+
+    A place is an index of the results of the steps, or -1 - i for the i-th tensor.
+    """
     if not is_settled(program):  # ops of plugins and of Python may be defined again, and may have effects
         return None
-    inputs = [*tensors, *cotangents]
-    examples = [bp.broadcast_to(bp.zeros((), dtype=dtype_of(x.dtype)), tuple(x.shape)) for x in inputs]
+    examples = [bp.broadcast_to(bp.zeros((), dtype=dtype_of(x.dtype)), tuple(x.shape)) for x in tensors]
     try:
         graph = bp.make_graph(lambda *xs: bp.unguarded(function_of(program), *xs))(*examples)
-        if graph.updates:
-            return None
-        return _described(graph, [is_floating(x) for x in tensors])
+        return None if graph.updates else _described(graph)
     except (bp.BackplaneError, _step_lists.NotAProgram):
         return None
 
 
-def _described(graph, floating):
+def _described(graph):
     """Results that are inputs go by their place: no step computes them."""
     names = [_name(value) for value in graph.inputs]
-    outputs = [_name(value) for value in graph.outputs]
-    computed = [value for value, name in zip(graph.outputs, outputs) if name not in names]
+    computed = [value for value in graph.outputs if _name(value) not in names]
     steps, results = _step_lists.merged(*[_live(graph, computed)] * 2, most_steps=_MOST_STEPS) if computed else ([], [])
-    places, taken, given = [], iter(range(len(results))), iter(outputs)
-    for is_differentiable in floating:
-        if not is_differentiable:
-            places.append(-1)
-            continue
-        name = next(given)
-        places.append(-2 - names.index(name) if name in names else next(taken))
+    taken = iter(range(len(results)))
+    places = [-1 - names.index(_name(value)) if _name(value) in names else next(taken) for value in graph.outputs]
     return steps, results, places
 
 
