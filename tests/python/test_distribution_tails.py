@@ -191,3 +191,26 @@ def test_divergences_of_close_distributions(first, second, exact, dtype):
     found = dist.kl_divergence(made(first, dtype), made(second, dtype)).item()
     assert math.isclose(found, float(exact()), rel_tol=2e4 * _EPS[dtype])
     assert dist.kl_divergence(made(first, dtype), made(first, dtype)).item() == 0
+
+
+EXTREME = [
+    "Beta(0.01, 0.01)", "Beta(500., 0.05)", "Gamma(0.001, 1.)", "InverseGamma(0.05, 1.)", "Chi2(0.01)", "Kumaraswamy(0.1, 0.1)", "Kumaraswamy(0.05, 5.)",
+    "Weibull(1., 0.05)", "LogNormal(0., 30.)", "Uniform(0., 1.)", "Uniform(1024., 1028.)", "Dirichlet([0.01, 0.01, 0.01])", "Geometric(1.)", "Poisson(0.)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [bp.float16, bp.float32, bp.float64])
+@pytest.mark.parametrize("text", EXTREME)
+def test_samples_lie_in_the_support(text, dtype):
+    one = made(text, dtype)
+    x = one.sample((4000,), generator=bp.Generator(4))
+    found = one.log_prob(x)
+    assert x.dtype == found.dtype == dtype
+    # A density of a half float may exceed its range, as may a sample.
+    assert bool((bp.isfinite(found) | ~bp.isfinite(x.reshape((4000, -1)).sum(1)) | (dtype == bp.float16) & (found > 0)).all())
+
+
+def test_kumaraswamys_density_next_to_one():
+    x = bp.asarray(1 - 2.0**-24)
+    exact = mp.log(mp.mpf("0.1") ** 2) + mp.mpf("-0.9") * (mp.log(mp.mpf(x.item())) + mp.log(1 - mp.mpf(x.item()) ** mp.mpf("0.1")))
+    assert math.isclose(dist.Kumaraswamy(bp.asarray(0.1), bp.asarray(0.1)).log_prob(x).item(), float(exact), rel_tol=1e-6)

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, open_uniform, require, tensors, uniform
+from ._distribution import HALF_LOG_2PI, Distribution, above_zero, is_number, normal, open_uniform, require, tensors, uniform
 from ._ratios import log1p_square
 
 __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "MultivariateNormal", "Normal", "Uniform"]
@@ -71,7 +71,10 @@ class LogNormal(_LocScale):
     """The distribution of exp(x) for normal x of this mean and standard deviation."""
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return bp.exp(self.loc + self.scale * normal(self._shape(sample_shape), self.loc, generator))
+        return self._inside(bp.exp(self.loc + self.scale * normal(self._shape(sample_shape), self.loc, generator)))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.loc)
@@ -264,7 +267,10 @@ class Uniform(Distribution):
         super().__init__(self.low.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return self.low + (self.high - self.low) * uniform(self._shape(sample_shape), self.low, generator)
+        return self._inside(self.low + (self.high - self.low) * uniform(self._shape(sample_shape), self.low, generator))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return bp.minimum(x, bp.nextafter(bp.stop_gradient(self.high), bp.stop_gradient(self.low)))
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.low)

@@ -51,9 +51,22 @@ def _rounded_once(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return method(self, *arguments, **options)
         arguments = [x.astype(bp.float32) if isinstance(x, Tensor) and x.dtype in _HALVES else x for x in arguments]
         found = method(wide, *arguments, **options)
-        return found.astype(dtype) if "floating" in found.dtype.kind else found
+        if "floating" not in found.dtype.kind:
+            return found
+        found = found.astype(dtype)
+        return self._inside(found) if method.__name__ in ("sample", "rsample") else found
 
     return call
+
+
+def above_zero(x: Tensor) -> Tensor:
+    """x, at least the least positive normal number."""
+    return bp.maximum(x, bp.finfo(x.dtype).tiny)
+
+
+def between_zero_and_one(x: Tensor) -> Tensor:
+    """x, without 0 and 1."""
+    return bp.clip(x, bp.finfo(x.dtype).tiny, 1 - bp.finfo(x.dtype).eps / 2)
 
 
 class Distribution:
@@ -79,6 +92,10 @@ class Distribution:
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
         given = (sample_shape,) if hasattr(sample_shape, "__index__") else tuple(sample_shape)
         return (*given, *self.batch_shape, *self.event_shape)
+
+    def _inside(self, x: Tensor) -> Tensor:
+        """Samples in the support, out of which rounding may have moved some."""
+        return x
 
     def _number(self, value: Any, like: Tensor) -> Tensor:
         return value if isinstance(value, Tensor) else bp.asarray(value, dtype=like.dtype, device=like.device)
@@ -131,8 +148,7 @@ def normal(shape, like, generator):
 
 def open_uniform(shape, like, generator):
     """Uniform numbers without 0 and 1."""
-    tiny = bp.finfo(like.dtype).tiny
-    return bp.clip(uniform(shape, like, generator), tiny, 1 - bp.finfo(like.dtype).eps / 2)
+    return between_zero_and_one(uniform(shape, like, generator))
 
 
 class Independent(Distribution):

@@ -11,7 +11,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from . import _gamma_gradient
-from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, open_uniform, require, tensors
+from ._distribution import HALF_LOG_2PI, Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, require, tensors
 from ._ratios import deviance, dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling, stirling_slope
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "InverseGamma", "StudentT"]
@@ -58,7 +58,10 @@ class Gamma(Distribution):
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         z = bp.exp(log_gamma_rsample(self.concentration, self._shape(sample_shape), generator))
-        return bp.maximum(z / self.rate, bp.finfo(self.rate.dtype).tiny)
+        return self._inside(z / self.rate)
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
@@ -97,7 +100,10 @@ class InverseGamma(Distribution):
     has_rsample = True
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return 1 / self.base_dist.rsample(sample_shape, generator=generator)
+        return self._inside(1 / self.base_dist.rsample(sample_shape, generator=generator))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
@@ -136,7 +142,10 @@ class Beta(Distribution):
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         shape = self._shape(sample_shape)
         a, b = (log_gamma_rsample(x, shape, generator) for x in (self.concentration1, self.concentration0))
-        return bp.clip(bp.sigmoid(a - b), bp.finfo(a.dtype).tiny, 1 - bp.finfo(a.dtype).eps / 2)
+        return self._inside(bp.sigmoid(a - b))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return between_zero_and_one(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.concentration1)
@@ -175,17 +184,21 @@ class Dirichlet(Distribution):
         if self.concentration.ndim < 1:
             raise bp.ShapeError("Dirichlet: argument concentration: found a tensor without axes, expected (*, n)")
         require("Dirichlet", "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._tolerance = max(1e-5, 4 * bp.finfo(self.concentration.dtype).eps)  # of the sum of a value
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:])
 
     has_rsample = True
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
-        return bp.softmax(log_gamma_rsample(self.concentration, self._shape(sample_shape), generator), axis=-1)
+        return self._inside(bp.softmax(log_gamma_rsample(self.concentration, self._shape(sample_shape), generator), axis=-1))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.concentration)
         a = self.concentration
-        inside = bp.all(x >= 0, axis=-1) & (bp.abs(bp.sum(x, axis=-1) - 1) < 1e-5)
+        inside = bp.all(x >= 0, axis=-1) & (bp.abs(bp.sum(x, axis=-1) - 1) < self._tolerance)
         zero = x <= 0
         safe = bp.where(zero, 1, x)
         at_zero = bp.sum(bp.where(zero & (a != 1), bp.where(a < 1, bp.inf, -bp.inf), 0), axis=-1)

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, open_uniform, require, tensors
+from ._distribution import Distribution, above_zero, between_zero_and_one, open_uniform, require, tensors
 from ._ratios import log1p_square, log_beta
 
 __all__ = ["HalfCauchy", "Kumaraswamy", "Pareto", "Weibull"]
@@ -43,7 +43,10 @@ class Weibull(_OfTwo):
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         u = open_uniform(self._shape(sample_shape), self.scale, generator)
-        return self.scale * (-bp.log(u)) ** (1 / self.concentration)
+        return self._inside(self.scale * (-bp.log(u)) ** (1 / self.concentration))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.scale)
@@ -107,13 +110,20 @@ class Kumaraswamy(_OfTwo):
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         u = open_uniform(self._shape(sample_shape), self.concentration1, generator)
-        return (-bp.expm1(bp.log(u) / self.concentration0)) ** (1 / self.concentration1)
+        return self._inside((-bp.expm1(bp.log(u) / self.concentration0)) ** (1 / self.concentration1))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return between_zero_and_one(x)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.concentration1)
         inside = (x > 0) & (x < 1)
         safe, a, b = bp.where(inside, x, 0.5), self.concentration1, self.concentration0
-        return self._supported(x, inside, "numbers between 0 and 1", bp.log(a * b) + (a - 1) * bp.log(safe) + (b - 1) * bp.log1p(-(safe**a)))
+        power = a * bp.log(safe)
+        is_near = power > -0.5  # where safe ** a is near 1
+        near, far = bp.where(is_near, power, -1), bp.where(is_near, -1, power)
+        rest = bp.where(is_near, bp.log(-bp.expm1(near)), bp.log1p(-bp.exp(far)))
+        return self._supported(x, inside, "numbers between 0 and 1", bp.log(a * b) + (a - 1) * bp.log(safe) + (b - 1) * rest)
 
     def _moment(self, n: int) -> Tensor:
         a, b = self.concentration1, self.concentration0
