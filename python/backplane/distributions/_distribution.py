@@ -94,7 +94,7 @@ class Distribution:
         return (*given, *self.batch_shape, *self.event_shape)
 
     def _inside(self, x: Tensor) -> Tensor:
-        """Samples in the support, out of which rounding may have moved some."""
+        """Samples x, moved back into the support where rounding left it."""
         return x
 
     def _number(self, value: Any, like: Tensor) -> Tensor:
