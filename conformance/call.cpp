@@ -2,6 +2,7 @@
 #include "call.hpp"
 
 #include "backplane/checked.hpp"
+#include "shared_cases.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -88,6 +89,7 @@ void collect(const Entry& entry, const Arguments& arguments, std::vector<bp_valu
 void check_every_call() { every_call_checked = true; }
 
 void call_once(const Entry& entry, const Arguments& arguments) {
+  shared_cases::step();
   std::vector<bp_value> slots(entry.list_results.size());
   if (const bp_status status =
           call_packed(entry.op, arguments.values().data(), static_cast<int32_t>(arguments.values().size()),
@@ -102,6 +104,7 @@ void call_once(const Entry& entry, const Arguments& arguments) {
 }
 
 CallResult run_call(const Entry& entry, const Inputs& inputs, bp_device device, const CallOptions& options) {
+  shared_cases::step();
   CallResult made;
   try {
     Arguments arguments(entry, inputs, device, options);

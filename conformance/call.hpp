@@ -64,6 +64,9 @@ struct Placed {
   Tensor tensor, base;
   Array before;  // of base
 };
+// Elements [start, stop) of the axis by `step`, which may be negative.
+Tensor sliced(const Tensor& base, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop,
+              int64_t step);
 Placed place(const Array& array, const std::string& layout, bp_device device);
 
 // The borrowed values of a call; valid while this lives.

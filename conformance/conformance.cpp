@@ -3,13 +3,18 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <utility>
 
 #include "backplane/checked.hpp"
 #include "backplane/device.hpp"
@@ -17,6 +22,7 @@
 #include "journal.hpp"
 #include "own_process.hpp"
 #include "running.hpp"
+#include "shared_cases.hpp"
 #include "trial.hpp"
 
 namespace backplane::conformance {
@@ -120,11 +126,9 @@ void show_failure(const Outcome& outcome, bool terminal) {
 
 void report_stopped(const Options& options, const std::string& device, const Journal& journal, int signal,
                     double seconds) {
-  const auto [outcomes, current] = journal.found();
-  report(options, device, outcomes, seconds, true);
-  fmt::print("stopped by {} while it tried {}; the table has the results so far.{}\n",
-             signal == SIGINT ? "SIGINT" : "SIGTERM", current.empty() ? "the first work" : current,
-             options.json.empty() ? "" : " Go on with the same options and --resume");
+  report(options, device, journal.found(), seconds, true);
+  fmt::print("stopped by {} {}; the table has the results so far.{}\n", signal == SIGINT ? "SIGINT" : "SIGTERM",
+             shared_cases::latest_text(), options.json.empty() ? "" : " Go on with the same options and --resume");
 }
 
 struct NamedMode {
@@ -162,7 +166,18 @@ std::vector<Placement> placement_of(OpHandle op, bp_device device) {
 
 namespace {
 
-int run_here(const Options& options, Mode* mode) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void write_files(const Options& options, const std::string& device, const std::vector<Outcome>& outcomes,
+                 double seconds) {
+  if (!options.json.empty()) write_json(options, device, outcomes, seconds);
+  if (!options.html.empty()) write_html(options, device, outcomes, seconds);
+}
+
+// `kept`: the file of the outcomes so far.
+int run_here(const Options& options, Mode* mode, const std::string& kept, Clock::time_point start, bool again) {
   StopSignals signals;
   const bool checked = check_kernels(false);  // on where the environment asks for it
   enable_checked_kernels();
@@ -171,9 +186,9 @@ int run_here(const Options& options, Mode* mode) {
   report_crashes();
   for (const std::string& plugin : options.plugins) load_plugin(plugin);
   const Subject subject = subject_of(parse_device(options.device));
-  warn_about_unused_rows();
+  if (!again) warn_about_unused_rows();
   const std::string device = described(subject);
-  Journal journal(options, device);
+  Journal journal(kept, options, device);
   std::vector<Entry> entries = entries_of(options);
   std::erase_if(entries, [&](const Entry& entry) { return journal.is_done(entry.name); });
   const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -181,27 +196,89 @@ int run_here(const Options& options, Mode* mode) {
   // The first failure of each op comes at once: a kernel may end the run, or not end, before the report.
   const Progress progress = [&, shown = outcomes.size(), ops = std::set<std::string>()](
                                 size_t done, size_t all, const std::string& name) mutable {
+    shared_cases::step();
     for (; shown < outcomes.size(); ++shown)
       if (outcomes[shown].verdict == Verdict::kFail && ops.insert(outcomes[shown].op).second)
         show_failure(outcomes[shown], terminal);
     journal.begin(name, outcomes);
     if (terminal) show_progress(done, all, name);
   };
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds_so_far = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   {
-    const StopSignals::Watch watch(
-        signals, [&](int signal) { report_stopped(options, device, journal, signal, seconds_so_far()); });
+    const BeforeEachCase note([&] { journal.note(outcomes); });
+    const StopSignals::Watch watch(signals, [&](int signal) {
+      if (signal == SIGUSR1) return journal.write_found();  // the case hangs
+      report_stopped(options, device, journal, signal, seconds_since(start));
+    });
     if (work_ends(subject, outcomes)) mode(subject, entries, options, progress, outcomes);
   }
-  const double seconds = seconds_so_far();
+  const double seconds = seconds_since(start);
   if (terminal) fmt::print(stderr, "\r{:80}\r", "");
-  if (!options.json.empty()) write_json(options, device, outcomes, seconds);
-  if (!options.html.empty()) write_html(options, device, outcomes, seconds);
-  journal.finish();
+  write_files(options, device, outcomes, seconds);
   return report(options, device, outcomes, seconds);
+}
+
+// What becomes of a run whose cases hang.
+class Hangs {
+ public:
+  Hangs(const Options& options, std::string kept, Clock::time_point start)
+      : options_(options), kept_(std::move(kept)), start_(start) {}
+
+  bool go_on(Outcome hung) {
+    ++in_a_row_;
+    if (hung.op.empty()) {
+      hung.op = kDeviceLaws;
+      hung.check = kBetween;
+    }
+    hung.verdict = Verdict::kFail;
+    hung.stated = true;
+    hung.text = fmt::format(
+        "did not end: {:g} seconds passed without a step (--deadline). Its process was ended, and the op's other cases "
+        "were not tried. Fix: run the same command with --op '{}' under a debugger, which has no deadline, and look "
+        "what waits",
+        options_.deadline, hung.op.starts_with('(') ? hung.op : hung.op.substr(hung.op.find("::") + 2));
+    show_failure(hung, isatty(STDERR_FILENO) != 0);
+    append_last(kept_, hung);
+    const size_t passed = passed_so_far();
+    if (passed != std::exchange(passed_, passed)) in_a_row_ = 1;
+    works_ = hung.check != kFirstWork && hung.check != kBetween;
+    return works_ && in_a_row_ < kMost;
+  }
+
+  int stop() const {
+    const Kept kept = read_kept(kept_);
+    const std::string device = kept.device.empty() ? options_.device : kept.device;
+    write_files(options_, device, kept.outcomes, seconds_since(start_));
+    report(options_, device, kept.outcomes, seconds_since(start_), true);
+    fmt::print("stopped: {}. Nothing else was tried\n",
+               works_ ? fmt::format("{} times in a row, a case did not end and none passed", kMost)
+                      : "the device does not work outside of the ops' cases");
+    return 1;
+  }
+
+ private:
+  static constexpr int kMost = 3;
+  static constexpr const char* kBetween = "between cases";
+
+  size_t passed_so_far() const {
+    const Kept kept = read_kept(kept_);
+    return static_cast<size_t>(std::count_if(kept.outcomes.begin(), kept.outcomes.end(),
+                                             [](const Outcome& one) { return one.verdict == Verdict::kPass; }));
+  }
+
+  const Options& options_;
+  std::string kept_;
+  Clock::time_point start_;
+  bool works_ = true;
+  int in_a_row_ = 0;
+  size_t passed_ = 0;
+};
+
+// Without a name, if no report is asked for.
+std::string kept_path(const Options& options) {
+  if (!options.json.empty()) return options.json + ".partial";
+  const int file = memfd_create("outcomes", 0);
+  BP_CHECK(file >= 0, INTERNAL, "conformance: memfd_create failed: ", std::strerror(errno));
+  return "/proc/self/fd/" + std::to_string(file);
 }
 
 }  // namespace
@@ -209,7 +286,22 @@ int run_here(const Options& options, Mode* mode) {
 int run(const Options& options) {
   const auto mode = std::find_if(std::begin(kModes), std::end(kModes), [&](auto& m) { return options.mode == m.name; });
   BP_CHECK(mode != std::end(kModes), VALUE, "conformance: found no mode \"", options.mode, "\"");
-  return in_own_process([&] { return run_here(options, mode->run); });
+  BP_CHECK(!options.resume || !options.json.empty(), VALUE,
+           "conformance: --resume needs --json FILE; the outcomes so far are in FILE.partial");
+  const Clock::time_point start = Clock::now();
+  const std::string kept = kept_path(options);
+  if (!options.resume) std::ofstream(kept, std::ios::trunc);  // a run may hang before it writes there
+  Hangs hangs(options, kept, start);
+  const auto job = [&](bool again) {
+    Options mine = options;
+    mine.resume = options.resume || again;
+    const int status = run_here(mine, mode->run, kept, start, again);
+    std::error_code error;
+    if (!options.json.empty()) fs::remove(kept, error);
+    return status;
+  };
+  return in_own_process(
+      job, {options.deadline, [&](const Outcome& hung) { return hangs.go_on(hung); }, [&] { return hangs.stop(); }});
 }
 
 }  // namespace backplane::conformance

@@ -2,6 +2,7 @@
 #include "differentiated.hpp"
 
 #include "backplane/autograd.hpp"
+#include "shared_cases.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -81,6 +82,7 @@ void differentiate(const Entry& entry, const Inputs& inputs, bp_device device, b
 }  // namespace
 
 Differentiated differentiated(const Entry& entry, const Inputs& inputs, bp_device device, bool again, size_t only) {
+  shared_cases::step();
   Differentiated made;
   try {
     differentiate(entry, inputs, device, again, only, made);

@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backplane/op.hpp"
 #include "outcome_json.hpp"
-#include "own_process.hpp"
+#include "shared_cases.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -23,22 +22,12 @@ std::string line_of(const Json& row) {
   return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-Journal::Journal(const Options& options, const std::string& device) {
-  BP_CHECK(!options.resume || !options.json.empty(), VALUE,
-           "conformance: --resume needs --json FILE; the outcomes so far are in FILE.partial");
-  if (options.json.empty()) return;
-  path_ = options.json + ".partial";
-  const std::string expected = header(options, device);
-  if (options.resume) read_parts(expected);
-  file_.open(path_, options.resume ? std::ios::app : std::ios::trunc);
-  BP_CHECK(file_, VALUE, "conformance: ", options.json, ": cannot be written: ", std::strerror(errno));
-  if (!options.resume) file_ << expected << std::flush;
-  found_ = restored_;
+// The op, or the law as it is announced.
+std::string name_of(const Outcome& outcome) {
+  return outcome.op.starts_with('(') ? outcome.op + " " + outcome.check : outcome.op;
 }
 
-std::string Journal::header(const Options& options, const std::string& device) const {
+std::string header_of(const Options& options, const std::string& device) {
   return line_of({{"device", device},
                   {"mode", options.mode},
                   {"short", options.brief},
@@ -46,58 +35,99 @@ std::string Journal::header(const Options& options, const std::string& device) c
                   {"plugins", options.plugins}});
 }
 
-void Journal::read_parts(const std::string& expected) {
-  std::ifstream file(path_);
-  BP_CHECK(file, VALUE, "conformance: --resume: found no ", path_,
+void check_header(const std::string& path, const std::string& expected) {
+  std::ifstream file(path);
+  BP_CHECK(file, VALUE, "conformance: --resume: found no ", path,
            "; a run with the same --json that was stopped leaves it");
   std::string line;
   std::getline(file, line);
-  BP_CHECK(line + "\n" == expected, VALUE, "conformance: --resume: ", path_, " belongs to another run: found ", line,
+  BP_CHECK(line + "\n" == expected, VALUE, "conformance: --resume: ", path, " belongs to another run: found ", line,
            ", expected ", expected.substr(0, expected.size() - 1));
-  // The last line may be cut off where the run ended. Outcomes count when their op is done.
+}
+
+}  // namespace
+
+Kept read_kept(const std::string& path) {
+  std::ifstream file(path);
+  Kept kept;
   std::vector<Outcome> pending;
-  while (std::getline(file, line)) {
+  // A line is cut off where a process ended within it. Outcomes count when their op is done.
+  for (std::string line; std::getline(file, line);) {
     const Json row = Json::parse(line, nullptr, false);
-    if (row.is_discarded()) break;
+    if (row.is_discarded()) continue;
+    if (row.contains("device")) {
+      kept.device = row["device"].get<std::string>();
+      continue;
+    }
     if (!row.contains("done")) {
       pending.push_back(outcome_of(row));
       continue;
     }
-    done_.insert(row["done"].get<std::string>());
-    std::move(pending.begin(), pending.end(), std::back_inserter(restored_));
+    kept.done.insert(row["done"].get<std::string>());
+    std::move(pending.begin(), pending.end(), std::back_inserter(kept.outcomes));
     pending.clear();
   }
+  return kept;
+}
+
+void append_last(const std::string& path, const Outcome& outcome) {
+  std::ofstream file(path, std::ios::app);
+  file << "\n" << line_of(json_of(outcome)) << line_of({{"done", name_of(outcome)}});
+}
+
+Journal::Journal(const std::string& path, const Options& options, const std::string& device) {
+  const std::string expected = header_of(options, device);
+  if (options.resume) {
+    check_header(path, expected);
+    Kept kept = read_kept(path);
+    restored_ = std::move(kept.outcomes);
+    done_ = std::move(kept.done);
+  }
+  file_.open(path, options.resume ? std::ios::app : std::ios::trunc);
+  BP_CHECK(file_, VALUE, "conformance: ", options.json, ": cannot be written: ", std::strerror(errno));
+  if (!options.resume) file_ << expected << std::flush;
+  found_ = restored_;
+  written_ = found_.size();
 }
 
 void Journal::begin(const std::string& name, const std::vector<Outcome>& outcomes) {
+  note(outcomes);
   std::lock_guard lock(mutex_);
-  const size_t before = found_.size();
-  found_.insert(found_.end(), outcomes.begin() + static_cast<std::ptrdiff_t>(before), outcomes.end());
-  bool is_of_op = false;  // laws of the device are tried again
-  for (size_t i = before; i < found_.size() && file_.is_open(); ++i) {
-    if (found_[i].op != current_) continue;
-    is_of_op = true;
-    file_ << line_of(json_of(found_[i]));
-  }
-  if (is_of_op) file_ << line_of({{"done", current_}}) << std::flush;
+  write_new();
+  if (any_of_current_) file_ << line_of({{"done", current_}}) << std::flush;
+  any_of_current_ = false;
   current_ = name;
 }
 
-std::pair<std::vector<Outcome>, std::string> Journal::found() const {
+void Journal::note(const std::vector<Outcome>& outcomes) {
   std::lock_guard lock(mutex_);
-  return {found_, current_};
+  found_.insert(found_.end(), outcomes.begin() + static_cast<std::ptrdiff_t>(found_.size()), outcomes.end());
 }
 
-void Journal::finish() {
-  if (!file_.is_open()) return;
-  file_.close();
-  std::error_code error;
-  std::filesystem::remove(path_, error);
+std::vector<Outcome> Journal::found() const {
+  std::lock_guard lock(mutex_);
+  return found_;
+}
+
+void Journal::write_found() {
+  std::lock_guard lock(mutex_);
+  write_new();
+  file_ << std::flush;
+}
+
+// Outcomes that belong to neither are tried again, as the one about a tensor that is too large.
+void Journal::write_new() {
+  for (; written_ < found_.size(); ++written_) {
+    const Outcome& outcome = found_[written_];
+    if (outcome.op != current_ && name_of(outcome) != current_) continue;
+    any_of_current_ = true;
+    file_ << line_of(json_of(outcome));
+  }
 }
 
 StopSignals::StopSignals() {
   sigemptyset(&watched_);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&watched_, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) sigaddset(&watched_, signal);
   pthread_sigmask(SIG_BLOCK, &watched_, &before_);
   thread_ = std::thread([this] {
     int signal = 0;
@@ -105,7 +135,7 @@ StopSignals::StopSignals() {
     std::lock_guard lock(mutex_);
     if (stop_) stop_(signal);
     std::fflush(stdout);
-    job_is_over();
+    shared_cases::set_over();
     _exit(128 + signal);
   });
 }

@@ -1,8 +1,9 @@
-// The outcomes of a run so far: kept in a file for a later run that resumes it, and shown if a signal stops the run.
+// The outcomes of a run so far: kept in a file for a process that goes on from there, and shown if a signal stops the
+// run.
 //
-// With `--json FILE` the outcomes of each op are appended to FILE.partial when the op is done. `--resume` reads them
-// back. SIGTERM and SIGINT print the table so far and end the process; a kernel that never returns does not
-// keep them from it.
+// The outcomes of each op or law are appended to the file when it is done: with `--json FILE` to FILE.partial, which
+// `--resume` reads back, else to one without a name. SIGTERM and SIGINT print the table so far and end the process; a
+// kernel that never returns does not keep them from it.
 #pragma once
 
 #include <csignal>
@@ -18,36 +19,48 @@
 
 namespace backplane::conformance {
 
+// What the file of a run holds.
+struct Kept {
+  std::string device;  // "" if the run did not reach it
+  std::vector<Outcome> outcomes;
+  std::set<std::string> done;  // ops, and laws as "ROW CHECK"
+};
+Kept read_kept(const std::string& path);
+// Appends an outcome, and that its op or law is done.
+void append_last(const std::string& path, const Outcome& outcome);
+
 class Journal {
  public:
-  // Throws Error if `--resume` finds no file, or one of another run.
-  Journal(const Options& options, const std::string& device);
+  // Throws Error if `options.resume` finds no file, or one of another run.
+  Journal(const std::string& path, const Options& options, const std::string& device);
   Journal(const Journal&) = delete;
 
   const std::vector<Outcome>& restored() const { return restored_; }
   bool is_done(const std::string& op) const { return done_.contains(op); }
   // Called before each op or law: `outcomes` are those of all before it.
   void begin(const std::string& name, const std::vector<Outcome>& outcomes);
-  // What a signal shows: the outcomes until the last `begin`, and the name that it was given.
-  std::pair<std::vector<Outcome>, std::string> found() const;
-  // The whole report is written: the file of the parts goes.
-  void finish();
+  // Called before each case.
+  void note(const std::vector<Outcome>& outcomes);
+  // What a signal shows: the outcomes until the last call of these.
+  std::vector<Outcome> found() const;
+  // Writes the outcomes of the current op or law: the process will end.
+  void write_found();
 
  private:
-  std::string header(const Options& options, const std::string& device) const;
-  void read_parts(const std::string& expected);
+  void write_new();
 
-  std::string path_;  // "": nothing is kept
   std::ofstream file_;
   std::vector<Outcome> restored_;
   std::set<std::string> done_;
   mutable std::mutex mutex_;
   std::vector<Outcome> found_;
+  size_t written_ = 0;  // of `found_`
+  bool any_of_current_ = false;
   std::string current_;
 };
 
-// While this lives, SIGTERM and SIGINT end the process with 128 + signal, on a thread of their own. Make it before any
-// other thread starts: one that does not know of it would get the signal, which ends the process at once.
+// While this lives, SIGTERM, SIGINT and SIGUSR1 end the process with 128 + signal, on a thread of their own. Make it
+// before any other thread starts: one that does not know of it would get the signal, which ends the process at once.
 class StopSignals {
  public:
   StopSignals();

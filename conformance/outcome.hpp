@@ -26,13 +26,16 @@ struct Outcome {
   size_t elements = 0;  // of the arguments: the smallest failing sample is shown
   Verdict verdict = Verdict::kPass;
   Route route = Route::kNone;
-  std::string text{};  // of a failure or a refusal
-  double seconds = 0;  // of one call, in perf mode
-  double ratio = 0;    // to the CPU, in perf mode
+  std::string text{};   // of a failure or a refusal
+  bool stated = false;  // a failure that the device itself states: it failed, or has no memory
+  double seconds = 0;   // of one call, in perf mode
+  double ratio = 0;     // to the CPU, in perf mode
 };
 
 // "values, sample 0, float32"
 std::string place_text(const Outcome& outcome);
+// "bp::add, check "values", sample 0, float32"
+std::string case_text(const Outcome& outcome);
 
 struct Options {
   std::string device = "cpu";
@@ -40,9 +43,10 @@ struct Options {
   std::string op = "*";
   std::string mode = "test";
   std::string json, html;
-  bool brief = false;    // one sample per op and class of dtypes
-  bool partial = false;  // what the device has no kernel for is listed, not failed
-  bool resume = false;   // after a run that was stopped
+  bool brief = false;     // one sample per op and class of dtypes
+  bool partial = false;   // what the device has no kernel for is listed, not failed
+  bool resume = false;    // after a run that was stopped
+  double deadline = 300;  // seconds for one step of a case; 0: none
 };
 
 // Prints the table of the outcomes. The exit status: 0 when all passed. `stopped`: the run ended before all were tried.
@@ -59,7 +63,7 @@ struct Row {
   size_t passed = 0, failed = 0, unsupported = 0, not_offered = 0;
   std::vector<const Outcome*> excepted;
   std::map<bp_dtype, std::set<Route>> routes;  // what a device lacks may be met in some samples of a dtype alone
-  const Outcome* worst = nullptr;              // the failure with the fewest elements
+  const Outcome* worst = nullptr;              // the first that the device states, or that with the fewest elements
   const Outcome* refusal = nullptr;            // the first reason of the plugin
   double seconds = 0, ratio = 0;
 };

@@ -18,21 +18,6 @@ Tensor reshaped(const Tensor& flat, const std::vector<int64_t>& shape) {
   return call_view("bp::reshape", {value(flat), value(Shape(shape))});
 }
 
-// Along one axis: [start, start + steps * (n - 1)] by `step`, which may be negative.
-Tensor sliced(const Tensor& base, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop,
-              int64_t step) {
-  const bp_value starts[] = {start ? value(*start) : absent()}, stops[] = {stop ? value(*stop) : absent()};
-  const int64_t axes[] = {axis}, steps[] = {step};
-  const auto list = [](const bp_value* values) {
-    bp_value made{};
-    made.tag = BP_TAG_VALUE_LIST;
-    made.count = 1;
-    made.u.values = values;
-    return made;
-  };
-  return call_view("bp::slice", {value(base), value(Shape(axes)), list(starts), list(stops), value(Shape(steps))});
-}
-
 Array patterned(bp_dtype dtype, std::vector<int64_t> shape) {
   Array made(dtype, std::move(shape));
   for (size_t i = 0; i < made.count(); ++i) made.set(i, kPattern);
@@ -105,6 +90,20 @@ Placed place_repeated(const Array& array, bp_device device) {
 }
 
 }  // namespace
+
+Tensor sliced(const Tensor& base, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop,
+              int64_t step) {
+  const bp_value starts[] = {start ? value(*start) : absent()}, stops[] = {stop ? value(*stop) : absent()};
+  const int64_t axes[] = {axis}, steps[] = {step};
+  const auto list = [](const bp_value* values) {
+    bp_value made{};
+    made.tag = BP_TAG_VALUE_LIST;
+    made.count = 1;
+    made.u.values = values;
+    return made;
+  };
+  return call_view("bp::slice", {value(base), value(Shape(axes)), list(starts), list(stops), value(Shape(steps))});
+}
 
 Placed place(const Array& array, const std::string& layout, bp_device device) {
   const bool has_axes = !array.shape.empty(), empty = array.count() == 0;

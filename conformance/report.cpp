@@ -22,6 +22,21 @@ std::string place_text(const Outcome& outcome) {
   return fmt::format("{}, sample {}, {}", outcome.check, outcome.sample, dtype_text(outcome.dtype));
 }
 
+std::string case_text(const Outcome& outcome) {
+  return fmt::format("{}, check \"{}\", sample {}, {}", outcome.op, outcome.check, outcome.sample,
+                     outcome.dtype == BP_DTYPE_NONE ? "no dtype" : dtype_name(outcome.dtype));
+}
+
+namespace {
+
+// Wrong values may follow from a failure of the device, not the other way round.
+bool explains_more(const Outcome& one, const Outcome& other) {
+  if (one.stated != other.stated) return one.stated;
+  return !one.stated && one.elements < other.elements;
+}
+
+}  // namespace
+
 std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
   std::map<std::string, Row> rows;
   for (const Outcome& outcome : outcomes) {
@@ -31,12 +46,12 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
     if (outcome.verdict == Verdict::kExcepted) row.excepted.push_back(&outcome);
     if (outcome.verdict == Verdict::kUnsupported && ++row.unsupported && !row.refusal) row.refusal = &outcome;
     if (outcome.verdict == Verdict::kFail && ++row.failed)
-      if (!row.worst || outcome.elements < row.worst->elements) row.worst = &outcome;
+      if (!row.worst || explains_more(outcome, *row.worst)) row.worst = &outcome;
     // The first call of a dtype says how it runs: the sample as it is written.
     std::set<Route>& routes = row.routes[outcome.dtype];
     if (outcome.verdict == Verdict::kUnsupported)
       routes.insert(Route::kNone);
-    else if (outcome.check == "values" && (routes.empty() || *routes.begin() == Route::kNone))
+    else if (outcome.check == "values" && !outcome.stated && (routes.empty() || *routes.begin() == Route::kNone))
       routes.insert(outcome.route);
     if (routes.empty()) row.routes.erase(outcome.dtype);
     row.seconds = std::max(row.seconds, outcome.seconds);
@@ -102,6 +117,7 @@ nlohmann::json json_of(const Outcome& outcome) {
   if (outcome.route != Route::kNone || outcome.verdict == Verdict::kUnsupported)
     row["runs"] = kRouteNames[static_cast<size_t>(outcome.route)];
   if (!outcome.text.empty()) row["text"] = outcome.text;
+  if (outcome.stated) row["stated"] = true;
   if (outcome.seconds > 0) row["seconds"] = outcome.seconds;
   if (outcome.ratio > 0) row["ratio"] = outcome.ratio;
   return row;
@@ -119,6 +135,7 @@ Outcome outcome_of(const nlohmann::json& row) {
   made.verdict = static_cast<Verdict>(index_of(kVerdicts, row.at("verdict")));
   made.route = static_cast<Route>(index_of(kRouteNames, row.value("runs", std::string("unsupported"))));
   made.text = row.value("text", std::string());
+  made.stated = row.value("stated", false);
   made.seconds = row.value("seconds", 0.0);
   made.ratio = row.value("ratio", 0.0);
   return made;

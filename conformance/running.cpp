@@ -8,14 +8,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
-#include "backplane/device.hpp"
-#include "own_process.hpp"
+#include "shared_cases.hpp"
 
 namespace backplane::conformance {
 namespace {
 
-constinit thread_local const char* mine = nullptr;
+constinit thread_local const Running* mine = nullptr;
+constinit thread_local const char* text_of_mine = nullptr;
+thread_local std::function<void()> before_each_case;
 constinit std::atomic<const char*> latest{nullptr};  // a device's own threads try nothing
 constinit bool checked = false;
 
@@ -39,10 +41,10 @@ const char* name_of(int signal) {
 }
 
 void report_running_op(int signal) {
-  const char* text = mine ? mine : latest.load();
+  const char* text = text_of_mine ? text_of_mine : latest.load();
   put("\nbackplane conformance: ended by ");
   put(name_of(signal));
-  put(mine || !text ? " in " : " on another thread, during or after ");
+  put(text_of_mine || !text ? " in " : " on another thread, during or after ");
   put(text ? text : "no case");
   put(checked ? "\n"
               : ". The fault may be in a kernel that ran before. Fix: run it again with BACKPLANE_CHECKED=1 in the "
@@ -64,18 +66,23 @@ void report_crashes() {
   }
 }
 
-Running::Running(const Outcome& outcome) : before_(mine) {
-  std::snprintf(text_, sizeof text_, "%s, check \"%s\", sample %zu, %s", outcome.op.c_str(), outcome.check.c_str(),
-                outcome.sample, outcome.dtype == BP_DTYPE_NONE ? "no dtype" : dtype_name(outcome.dtype));
-  mine = text_;
-  latest = text_;
-  job_tries(text_);
+BeforeEachCase::BeforeEachCase(std::function<void()> call) { before_each_case = std::move(call); }
+BeforeEachCase::~BeforeEachCase() { before_each_case = nullptr; }
+
+Running::Running(const Outcome& outcome) : outcome_(outcome), text_(case_text(outcome)), before_(mine) {
+  if (before_each_case) before_each_case();
+  mine = this;
+  text_of_mine = text_.c_str();
+  latest = text_of_mine;
+  shared_cases::begin(outcome_);
 }
 
 Running::~Running() {
+  const char* here = text_of_mine;
   mine = before_;
-  const char* here = text_;
-  latest.compare_exchange_strong(here, before_);
+  text_of_mine = before_ ? before_->text_.c_str() : nullptr;
+  latest.compare_exchange_strong(here, text_of_mine);
+  shared_cases::end(before_ ? std::optional(before_->outcome_) : std::nullopt);
 }
 
 }  // namespace backplane::conformance

@@ -1,7 +1,8 @@
 // What a thread is trying, for the message of a run that a kernel ends with a signal.
 #pragma once
 
-#include <cstddef>
+#include <functional>
+#include <string>
 
 #include "outcome.hpp"
 
@@ -9,6 +10,14 @@ namespace backplane::conformance {
 
 // Before the first case: a signal that ends the process names the case first. One that has a handler keeps it.
 void report_crashes();
+
+// While this lives, `call` is called before each case of the calling thread.
+class BeforeEachCase {
+ public:
+  explicit BeforeEachCase(std::function<void()> call);
+  ~BeforeEachCase();
+  BeforeEachCase(const BeforeEachCase&) = delete;
+};
 
 // The calling thread's case, while this lives.
 class Running {
@@ -18,9 +27,9 @@ class Running {
   Running(const Running&) = delete;
 
  private:
-  static constexpr size_t kLength = 240;
-  char text_[kLength];
-  const char* before_;
+  Outcome outcome_;
+  std::string text_;
+  const Running* before_;
 };
 
 }  // namespace backplane::conformance

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "compare.hpp"
+#include "running.hpp"
 #include "same_op.hpp"
 #include "trial.hpp"
 
@@ -153,6 +154,7 @@ void run_same_op(const Subject& subject, const std::vector<Entry>& entries, cons
     if (sample == entry.samples.size() || entry.has("higher_order") || !entry.is_repeatable()) continue;
     std::vector<bp_dtype> dtypes = representatives(dtypes_of(entry, entry.samples[sample]));
     const bp_dtype dtype = dtypes.empty() ? bp_dtype{BP_DTYPE_NONE} : dtypes.front();
+    const Running running({entry.name, "same op", dtype, sample});
     std::vector<Caller> callers(kThreads);
     bool usable = true;
     for (unsigned t = 0; usable && t < kThreads; ++t) {

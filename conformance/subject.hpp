@@ -33,6 +33,7 @@ Mode run_timing;     // against the CPU's time
 
 // The laws of the device's table. They stand in reports, and in --op, under this name.
 inline constexpr const char* kDeviceLaws = "(device)";
+inline constexpr const char* kFirstWork = "first work";
 // Are laws of the table asked for: all of them, or the rows that a pattern such as "(device) s*" matches?
 bool wants_device_laws(const Options& options);
 // Does recorded work end? Else an outcome says that it does not, and whatever waits for the device would wait for ever.

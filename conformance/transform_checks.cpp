@@ -6,6 +6,7 @@
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
+#include "shared_cases.hpp"
 
 namespace backplane::conformance {
 namespace {
@@ -45,6 +46,7 @@ std::vector<Tensor> call_with(const Entry& entry, Arguments& arguments, std::spa
 
 template <class Run>
 Transformed attempt(const Run& run) {
+  shared_cases::step();
   Transformed made;
   try {
     for (const Tensor& tensor : run()) made.results.push_back(from_tensor(tensor));

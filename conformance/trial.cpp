@@ -97,6 +97,8 @@ void judge_failure(const Options& options, bp_status status, const std::string& 
   const bool missing = status == BP_ERROR_NOT_IMPLEMENTED;
   outcome.verdict = lacking || (missing && options.partial) ? Verdict::kUnsupported : Verdict::kFail;
   outcome.text = message;
+  outcome.stated = outcome.verdict == Verdict::kFail &&
+                   (status == BP_ERROR_DEVICE || status == BP_ERROR_DEVICE_LOST || status == BP_ERROR_MEMORY);
 }
 
 std::string nowhere_text(const std::string& message) {

@@ -124,6 +124,7 @@ void Block::copy_from(Stream& on, const Block& from, uint64_t to_offset, uint64_
 }
 
 Tensor run_op(const char* op, std::initializer_list<bp_value> args) {
+  shared_cases::step();
   try {
     return call(find_op(op), args);
   } catch (const Error& error) {

@@ -12,6 +12,7 @@
 #include "backplane/abi/device_extensions.h"
 #include "backplane/error.hpp"
 #include "backplane/op.hpp"
+#include "shared_cases.hpp"
 #include "subject.hpp"
 
 namespace backplane::conformance {
@@ -43,6 +44,7 @@ class Table {
   void check(const char* step, bp_status found) const;
   template <class Slot, class... Args>
   bp_status status(Slot bp_backend_def::*slot, Args... args) const {
+    shared_cases::step();
     return (def_.*slot)(def_.context, device_.ordinal, args...);
   }
   template <class Slot, class... Args>
@@ -52,6 +54,7 @@ class Table {
   // The same of an extension's slots.
   template <class Struct, class Slot, class... Args>
   bp_status status(const Struct& extension, Slot Struct::*slot, Args... args) const {
+    shared_cases::step();
     return (extension.*slot)(def_.context, device_.ordinal, args...);
   }
   template <class Struct, class Slot, class... Args>

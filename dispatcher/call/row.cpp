@@ -161,11 +161,14 @@ bp_dtype lacked_dtype(const Call& call, const Device& device, bp_dtype compute) 
 void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, const Refusals& why) {
   const OpRecord& record = *call.op.record;
   std::string text(record.name);
-  text += ": no kernel on device " + name_of(device);
-  if (compute != BP_DTYPE_NONE) text += std::string(" for ") + kDtypeNames[compute];
-  text += ", and no decomposition";
-  if (const bp_dtype lacked = lacked_dtype(call, device, compute); lacked != BP_DTYPE_NONE)
-    text += "\n  the device does not compute in " + std::string(kDtypeNames[lacked]) + "; cast to another dtype";
+  const bp_dtype lacked = lacked_dtype(call, device, compute);
+  const bool of_result = lacked != BP_DTYPE_NONE && lacked != compute;  // where a kernel for the arguments may exist
+  text += (of_result ? ": cannot run on device " : ": no kernel on device ") + name_of(device);
+  if (compute != BP_DTYPE_NONE && !of_result) text += std::string(" for ") + kDtypeNames[compute];
+  if (lacked == BP_DTYPE_NONE) text += ", and no decomposition";
+  if (lacked != BP_DTYPE_NONE)
+    text += "\n  the device does not compute in " + std::string(kDtypeNames[lacked]) +
+            (of_result ? ", the dtype of the result" : "; cast the arguments to another dtype");
   text += why.text;
   std::string others;
   const Plan& plan = call.op.plan();
@@ -173,6 +176,7 @@ void throw_missing_kernel(const Call& call, Device& device, bp_dtype compute, co
     if (b != device.backend->index && !plan.devices[b].rows.empty())
       others += (others.empty() ? "" : ", ") + backend_at(b).name;
   if (!others.empty()) text += "\n  kernels exist on: " + others + "; move the tensors there with to(device)";
+  if (lacked != BP_DTYPE_NONE) throw Error(BP_ERROR_NOT_IMPLEMENTED, text);
   text += "\n  a plugin provides one with: BP_KERNEL(\"" + std::string(record.name) + "\", \"" + device.backend->name +
           "\", your_function)\n  Python provides one with: @op.register_kernel(\"" + device.backend->name + "\")";
   throw Error(BP_ERROR_NOT_IMPLEMENTED, text);

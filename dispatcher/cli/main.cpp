@@ -83,6 +83,9 @@ int main(int argc, char** argv) {
   kit->add_option("--json", tried.json, "file for the outcome of every case");
   kit->add_option("--html", tried.html, "file for a page with the table of ops and dtypes");
   kit->add_flag("--resume", tried.resume, "continue a stopped run with the same options and --json");
+  kit->add_option("--deadline", tried.deadline, "seconds until a step of a case counts as hung; 0: none")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   kit->add_flag("--short", tried.brief, "one sample per op and class of dtypes");
   kit->add_flag("--partial", tried.partial, "ops without a kernel are listed, and are not failures");
   kit->callback([&] { command = [&] { return conformance::run(tried); }; });

@@ -7,6 +7,7 @@
 #include "loader/library.hpp"
 #include "loader/load.hpp"
 #include "loader/records.hpp"
+#include "memory/devices/loss.hpp"
 #include "memory/devices/stream.hpp"
 #include "memory/process/epoch.hpp"
 #include "registry/kept_calls.hpp"
@@ -25,6 +26,19 @@ core::PluginRecord& loaded_record(std::string_view name) {
            "\" is being loaded or unloaded just now");
   BP_CHECK(record->state == State::kLoaded, VALUE, "unload_plugin: plugin \"", name, "\" is not loaded");
   return *record;
+}
+
+// Nothing that was recorded ends before its stream does.
+void check_work_ends(const core::PluginRecord& record) {
+  for (uint32_t i = 0; i < core::backend_count(); ++i) {
+    const core::BackendRecord& backend = core::backend_at(i);
+    const bool aborts = BP_HAS(&backend.def, bp_backend_def, abort) && backend.def.abort;
+    if (backend.owner != &record || aborts) continue;
+    for (const auto& device : backend.devices)
+      BP_CHECK(!device->hangs, BUSY, "unload_plugin: the work of device ", core::name_of(*device),
+               " does not end, and its backend cannot end it (`abort`). Fix: ",
+               backend.extensions.reset ? "device.reset() first" : core::kNoReset);
+  }
 }
 
 void check_leases(const core::PluginRecord& record) {
@@ -81,6 +95,7 @@ void unload_plugin(std::string_view name) {
   {
     std::lock_guard lock(loader::lifecycle_lock());
     record = &loader::loaded_record(name);
+    loader::check_work_ends(*record);
     loader::check_leases(*record);
     record->state = loader::State::kUnloading;
     record->withdrawn = core::withdraw(record);

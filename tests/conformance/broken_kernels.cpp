@@ -141,6 +141,11 @@ bp_status first_items(const bp_frame* frame, const bp_value* args, int32_t n_arg
                         : right_kernel(frame, args, n_args, outs, n_outs);
 }
 
+// Kernels reach the first 16 MiB of a block alone.
+bp_status bound_in_part(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  return outs[0].u.t->dl.byte_offset < 16 << 20 ? right_kernel(frame, args, n_args, outs, n_outs) : BP_OK;
+}
+
 // Integers of 64 bits are read and written as if they had 32.
 void xor_of_low_words(const Call& call) {
   backplane::plugin::dispatch_dtype<BP_MASK_INTEGER>(call.compute(), [&]<class T>() {
@@ -285,6 +290,28 @@ bp_status segfault(const bp_frame*, const bp_value*, int32_t, bp_value*, int32_t
 }
 bp_status aborts(const bp_frame*, const bp_value*, int32_t, bp_value*, int32_t) { std::abort(); }
 
+// Fails in memory that begins where its block does: checked mode, and results of the kit, begin elsewhere.
+bp_status behind_margins(const bp_frame* frame, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs) {
+  const bp_tensor& out = *outs[0].u.t;
+  if (out.dl.byte_offset != 0 || out.nbytes <= 16) return right_kernel(frame, args, n_args, outs, n_outs);
+  frame->host->set_error(BP_ERROR_DATA, "broken: found no margin");
+  return BP_ERROR_DATA;
+}
+
+// A device that fails, and of one element does not even say so.
+bp_status without_power(const bp_frame* frame, const bp_value*, int32_t, bp_value* outs, int32_t) {
+  if (outs[0].u.t->nbytes <= 16) return BP_OK;
+  frame->host->set_error(BP_ERROR_DEVICE, "broken: the device has no power");
+  return BP_ERROR_DEVICE;
+}
+
+// The queue never comes to the end of the call.
+void sqrt_without_an_end(const Call& call) {
+  call.record([] {
+    for (;;) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+}
+
 // Computes in scratch memory, which it asks for in its first call alone.
 void negative_in_scratch(const Call& call) {
   static char* kept = nullptr;
@@ -306,6 +333,7 @@ const std::map<std::string, KernelFault> kKernelFaults = {
     {"broadcast", {"bp::add", broadcast}},
     {"stride", {"bp::subtract", stride}},
     {"long_line", {"bp::sum", long_line}},
+    {"bound_in_part", {"bp::add", bound_in_part}},
     {"tail", {"bp::multiply", tail}},
     {"first_items", {"bp::tanh", first_items}},
     {"low_words", {"bp::bitwise_xor", sim::kernel<xor_of_low_words>, BP_MASK_INTEGER}},
@@ -317,6 +345,9 @@ const std::map<std::string, KernelFault> kKernelFaults = {
       BP_KERNEL_INPLACE}},
     {"segfault", {"bp::negative", segfault}},
     {"abort", {"bp::negative", aborts}},
+    {"hangs", {"bp::sqrt", sim::kernel<sqrt_without_an_end>, BP_DTYPE_BIT(BP_FLOAT64)}},
+    {"behind_margins", {"bp::erf", behind_margins}},
+    {"without_power", {"bp::sign", without_power}},
     {"past_end", {"bp::negative", past_end}},
     {"nan", {"bp::maximum", sim::kernel<maximum_without_nan>, BP_MASK_FLOATING}},
     {"promotion", {"bp::atan2", nullptr, BP_MASK_ANY, BP_KERNEL_CASTS}},

@@ -35,6 +35,21 @@ bp_status wait_with_a_ticket(void*, int32_t, bp_stream* stream, bp_stream* other
   });
   return BP_OK;
 }
+// A stream that waits for another waits for ever.
+bp_status endless_stream_wait(void*, int32_t, bp_stream* stream, bp_stream*, uint64_t) {
+  reinterpret_cast<sim::Queue*>(stream)->record(0, [] {
+    for (;;) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+  return BP_OK;
+}
+// No fault: a device that cannot end its work early.
+const void* no_extension(void*, const char*, uint32_t) { return nullptr; }
+// After the first work.
+bp_status endless_allocate(void* context, int32_t ordinal, uint64_t size, void** data) {
+  static std::atomic<int> calls{0};
+  while (++calls > 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return right.allocate(context, ordinal, size, data);
+}
 bp_status no_deferred_error(void*, int32_t, bp_stream*, bp_deferred_error*) { return BP_OK; }
 bp_status silent_wait(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
   right.wait(context, ordinal, stream, ticket);
@@ -206,6 +221,14 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"lacks_more", [](bp_backend_def& def) { def.properties = lacks_complex; }},
     {"lacks", [](bp_backend_def& def) { def.properties = lacks_float64; }},
     {"stream_wait", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
+    {"hung_wait", [](bp_backend_def& def) { def.stream_wait = endless_stream_wait; }},
+    {"hangs_always", [](bp_backend_def& def) { def.allocate = endless_allocate; }},
+    {"nothing_ends",
+     [](bp_backend_def& def) {
+       def.abort = nullptr;
+       def.wait_for = nullptr;
+       def.extension = no_extension;
+     }},
     {"lost_error",
      [](bp_backend_def& def) {
        def.wait = silent_wait;

@@ -41,6 +41,7 @@ struct Device {
   uint32_t flags = 0;  // BP_BACKEND_*
   std::atomic<DeviceState> state{DeviceState::kReady};
   std::atomic<std::shared_ptr<const std::string>> lost_cause;  // answers calls while it is not ready; see loss.hpp
+  std::atomic<bool> hangs{false};                              // lost because its work does not end
   std::atomic<uint64_t> wait_timeout{0};                       // nanoseconds that a wait may take; 0: any time
   std::atomic<uint32_t> fork_generation{0};
   bp_device_properties properties{};

@@ -63,6 +63,7 @@ void end_reset(Device& device, const std::string& failure) {
     return;
   }
   device.lost_cause.store(nullptr, std::memory_order_release);
+  device.hangs = false;
   device.plain_dtypes = plain_dtypes_of(device);
   device.state.store(DeviceState::kReady, std::memory_order_release);
 }

@@ -11,6 +11,9 @@
 
 namespace backplane::core {
 
+// The way out if a device hangs whose backend has no reset.
+inline constexpr const char* kNoReset = "end the process: the device's backend cannot reset it (extension \"reset\")";
+
 // Throws the device's first cause where it is not ready. Its plugin may be about to be unloaded.
 inline void check_present(Device& device) {
   if (device.state.load(std::memory_order_acquire) != DeviceState::kReady) [[unlikely]]

@@ -71,7 +71,9 @@ bp_status reset_in_backend(Device& device, Dropped& dropped) {
 void reset_device(bp_device id) {
   Device& device = device_at(id);
   BP_CHECK(device.backend->extensions.reset, NOT_IMPLEMENTED, "reset: device ", name_of(device),
-           " does not offer it (its backend has no extension \"reset\"). Fix: unload its plugin and load it again");
+           " does not offer it (its backend has no extension \"reset\"). Fix: ",
+           device.hangs ? "end the process, because unloading the plugin would wait for the device's work"
+                        : "unload its plugin and load it again");
   // New calls are refused, and running ones end.
   if (!begin_reset(device)) return;
   Dropped dropped;

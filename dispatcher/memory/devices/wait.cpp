@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "memory/devices/loss.hpp"
 #include "memory/fork.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/interrupt.hpp"
 #include "memory/process/lock.hpp"
 
 namespace backplane {
@@ -28,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSlice = 20ms;  // after which a wait looks whether the device is still there
 constexpr auto kLongestPause = 1000us;
+constexpr auto kBusyTime = 50us;  // in which a wait does not sleep
 
 // Others see for which device this thread waits.
 class Waiting {
@@ -55,19 +58,28 @@ class Deadline {
   Clock::time_point end_{};
 };
 
-// The op that the stream has come to, as far as the host knows.
+// The oldest unfinished op. If the backend completes several tickets at once, a later op may be the one that
+// hangs, so the text also names the last.
 std::string current_op(Stream& stream) {
   std::lock_guard lock(stream.device->lock);
-  for (const Work& work : stream.unfinished)
-    if (work.ticket > stream.completed) return work.op;
-  return "its work";
+  refresh_completed(stream);
+  const char *first = nullptr, *last = nullptr;
+  for (const Work& work : stream.unfinished) {
+    if (work.ticket <= stream.completed) continue;
+    last = work.op;
+    if (!first) first = last;
+  }
+  if (!first) return "its work";
+  return std::strcmp(first, last) == 0 ? first : std::string(first) + ", or a call behind it up to " + last + ",";
 }
 
 void lose_late(Device& device, const std::string& op, uint64_t timeout) {
   std::string seconds = std::to_string(static_cast<double>(timeout) * 1e-9);
   seconds.erase(seconds.find_last_not_of('0') + 1);
-  mark_lost(device, op + " has not ended within " + seconds + (seconds.back() == '.' ? "0" : "") +
-                        " s (set_wait_timeout). Fix: device.reset()");
+  device.hangs = true;
+  mark_lost(device,
+            op + " has not ended within " + seconds + (seconds.back() == '.' ? "0" : "") +
+                " s (set_wait_timeout). Fix: " + (device.backend->extensions.reset ? "device.reset()" : kNoReset));
   abort_device(device);
 }
 
@@ -77,6 +89,7 @@ void give_up(Stream& stream, const Deadline& deadline) {
 }
 
 void look_after(Stream& stream, const Deadline& deadline) {
+  check_interrupt();
   check_present(*stream.device);
   if (deadline.is_over()) give_up(stream, deadline);
 }
@@ -94,7 +107,8 @@ bp_status wait_in_slices(Stream& stream, uint64_t ticket, const Deadline& deadli
 }
 
 bp_status wait_by_asking(Stream& stream, uint64_t ticket, const Deadline& deadline) {
-  for (auto pause = 1us;; pause = std::min<std::chrono::microseconds>(pause * 2, kLongestPause)) {
+  const auto start = Clock::now();
+  for (;;) {
     {
       std::lock_guard lock(stream.device->lock);
       if (stream.retired || stream.completed >= ticket) return BP_OK;
@@ -102,7 +116,12 @@ bp_status wait_by_asking(Stream& stream, uint64_t ticket, const Deadline& deadli
       if (stream.completed >= ticket) return BP_OK;
     }
     look_after(stream, deadline);
-    std::this_thread::sleep_for(pause);
+    // An eighth of the time so far, so that a wait ends at most that much too late.
+    const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+    if (passed < kBusyTime)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::min<std::chrono::microseconds>(passed / 8, kLongestPause));
   }
 }
 
@@ -114,7 +133,7 @@ bp_status wait_in_backend(Stream& stream, uint64_t ticket) {
   const Waiting waiting(device);
   const Deadline deadline(device);
   if (BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for) return wait_in_slices(stream, ticket, deadline);
-  if (deadline.is_set()) return wait_by_asking(stream, ticket, deadline);
+  if (deadline.is_set() || has_interrupt_check()) return wait_by_asking(stream, ticket, deadline);
   return def.wait(def.context, device.ordinal, stream.handle, ticket);
 }
 

@@ -10,6 +10,8 @@ namespace {
 std::atomic<InterruptCheck> interrupt_check{nullptr};
 }
 
+bool has_interrupt_check() noexcept { return interrupt_check.load(std::memory_order_acquire) != nullptr; }
+
 // Not under a lock: the check may wait for the interpreter lock, whose holder may wait for this one.
 void check_interrupt() {
   if (thread_state.locks > 0) return;

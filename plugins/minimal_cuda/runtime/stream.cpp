@@ -81,7 +81,7 @@ uint64_t Stream::completed() {
 Stream::Event Stream::event_of(uint64_t ticket) {
   std::lock_guard lock(mutex_);
   for (const Mark& mark : marks_)
-    if (mark.ticket >= ticket) return mark.event;
+    if (mark.ticket >= ticket && completed_ < ticket) return mark.event;
   return nullptr;
 }
 
@@ -93,7 +93,7 @@ bp_status Stream::wait(uint64_t ticket) {
   return !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
 }
 
-void Stream::wait_for(Stream& other, uint64_t ticket) {
+void Stream::wait_behind(Stream& other, uint64_t ticket) {
   if (const Event event = other.event_of(ticket))
     check(driver().cuStreamWaitEvent(stream_, event.get(), 0), "cuStreamWaitEvent");
 }

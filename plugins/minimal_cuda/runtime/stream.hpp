@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "backplane/plugin.hpp"
+#include "backplane/plugin/stream_slots.hpp"
 #include "runtime/driver.hpp"
 
 namespace minimal {
 
-struct DeferredError {
-  uint64_t ticket;
-  std::string message;
-};
+// Of data alone: what else fails CUDA reports at every call from then on.
+using backplane::plugin::DeferredError;
 
 // Memory that the host and the device reach.
 struct Pinned {
@@ -43,8 +42,8 @@ class Stream {
 
   void flush(uint64_t ticket);
   uint64_t completed();
-  bp_status wait(uint64_t ticket);                // BP_ERROR_DATA where work up to it met bad data
-  void wait_for(Stream& other, uint64_t ticket);  // later work starts after it
+  bp_status wait(uint64_t ticket);                   // BP_ERROR_DATA where work up to it met bad data
+  void wait_behind(Stream& other, uint64_t ticket);  // later work starts after it
   bool take_error(DeferredError& out);
 
  private:

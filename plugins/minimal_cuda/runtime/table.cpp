@@ -1,6 +1,5 @@
 // The device table: each slot is a function that takes the backend and may throw. `data` is an address on the device.
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "backplane/plugin/backend.hpp"
@@ -65,52 +64,6 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket,
   check(driver().cuMemcpyDtoDAsync_v2(to, between.device, size, on), "cuMemcpyDtoDAsync");
 }
 
-void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  Device& device = backend.device(ordinal);
-  const Current current(device);
-  *stream = reinterpret_cast<bp_stream*>(new Stream(device));
-}
-
-void BP_CALL stream_destroy(void* context, int32_t, bp_stream* stream) {
-  // The status is dropped: the slot gives none, and only a lost device refuses to be made current.
-  (void)backplane::plugin::guard(static_cast<Backend*>(context)->host(), [&] {
-    const Current current(stream_of(stream).device());
-    delete &stream_of(stream);
-  });
-}
-
-void flush(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  const Current current(backend.device(ordinal));
-  stream_of(stream).flush(ticket);
-}
-
-void completed(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t* ticket) {
-  const Current current(backend.device(ordinal));
-  *ticket = stream_of(stream).completed();
-}
-
-bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  const Current current(backend.device(ordinal));
-  const bp_status status = stream_of(stream).wait(ticket);
-  if (status != BP_OK) backend.host()->set_error(status, "minimal: recorded work met bad data; see deferred_error");
-  return status;
-}
-
-void stream_wait(Backend& backend, int32_t ordinal, bp_stream* stream, bp_stream* other, uint64_t ticket) {
-  const Current current(backend.device(ordinal));
-  stream_of(stream).wait_for(stream_of(other), ticket);
-}
-
-// Of data alone: what else fails CUDA reports at every call from then on.
-void deferred_error(Backend& backend, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
-  const Current current(backend.device(ordinal));
-  DeferredError error{};
-  const bool found = stream_of(stream).take_error(error);
-  out->ticket = error.ticket;
-  out->code = found ? BP_ERROR_DATA : BP_OK;
-  std::snprintf(out->message, sizeof(out->message), "%s", error.message.c_str());
-}
-
 }  // namespace
 
 void Backend::register_on(const backplane::plugin::Registrar& registrar) {
@@ -128,13 +81,7 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.copy_from_host = backend_slot<copy_from_host>;
   def.copy_to_host = backend_slot<copy_to_host>;
   def.copy = backend_slot<copy>;
-  def.stream_create = backend_slot<stream_create>;
-  def.stream_destroy = stream_destroy;
-  def.flush = backend_slot<flush>;
-  def.completed = backend_slot<completed>;
-  def.wait = backend_slot<wait>;
-  def.stream_wait = backend_slot<stream_wait>;
-  def.deferred_error = backend_slot<deferred_error>;
+  backplane::plugin::StreamSlots<Backend, Stream, Current>::fill(def);
   registrar.backend(def);
 }
 

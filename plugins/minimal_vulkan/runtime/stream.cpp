@@ -163,7 +163,7 @@ void Stream::retire_locked() {
 uint64_t Stream::batch_of(uint64_t ticket) {
   std::lock_guard lock(mutex_);
   for (const Mark& mark : marks_)
-    if (mark.ticket >= ticket) return mark.batch;
+    if (mark.ticket >= ticket && completed_ < ticket) return mark.batch;
   return 0;
 }
 

@@ -195,20 +195,15 @@ uint64_t Stream::completed() {
   return completed_;
 }
 
-bool Stream::wait(uint64_t ticket, std::chrono::nanoseconds time, bp_status& status) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  for (;;) {  // unlocked in between: others go on recording
-    {
-      std::lock_guard lock(mutex_);
-      retire_locked();
-      if (completed_ >= ticket || ended_ >= batch_of(ticket)) {
-        status = !errors_.empty() && errors_.front().ticket <= ticket ? BP_ERROR_DATA : BP_OK;
-        return true;
-      }
-    }
-    if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(kPause);
+bp_status Stream::wait(uint64_t ticket) {
+  uint64_t batch = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (completed_ < ticket) batch = batch_of(ticket);
   }
+  wait_batch(batch);  // unlocked: others go on recording
+  std::lock_guard lock(mutex_);
+  return !errors_.empty() && errors_.front().ticket <= ticket ? errors_.front().code : BP_OK;
 }
 
 bool Stream::take_error(DeferredError& out) {

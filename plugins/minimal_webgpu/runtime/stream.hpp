@@ -5,17 +5,14 @@
 // host serialises recording; completed, wait and take_error may come from any thread.
 #pragma once
 
-#include <chrono>
 #include <deque>
 
+#include "backplane/plugin/stream_slots.hpp"
 #include "runtime/device.hpp"
 
 namespace minimal {
 
-struct DeferredError {
-  uint64_t ticket;
-  std::string message;
-};
+using backplane::plugin::DeferredError;
 
 // Bytes that the host reaches until the batch is submitted.
 struct Staged {
@@ -48,8 +45,9 @@ class Stream {
 
   void flush(uint64_t ticket);
   uint64_t completed();
-  // Whether `ticket` has completed in time; `status`: BP_ERROR_DATA where work up to it met bad data.
-  bool wait(uint64_t ticket, std::chrono::nanoseconds time, bp_status& status);
+  bp_status wait(uint64_t ticket);  // BP_ERROR_DATA where work up to it met bad data
+  // Submissions of all streams run one after the other: flushed work comes before work that is recorded later.
+  void wait_behind(Stream&, uint64_t) {}
   bool take_error(DeferredError& out);
 
  private:

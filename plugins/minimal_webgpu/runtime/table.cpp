@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "backplane/plugin/backend.hpp"
+#include "backplane/plugin/stream_slots.hpp"
 #include "kernels/kernels.hpp"
 #include "runtime/backend.hpp"
 
@@ -60,36 +60,6 @@ void copy(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t, void* 
   stream_of(stream).copy(to, {between.get(), 0, size}, size);
 }
 
-void stream_create(Backend& backend, int32_t ordinal, bp_stream** stream) {
-  *stream = reinterpret_cast<bp_stream*>(new Stream(backend.device(ordinal)));
-}
-void BP_CALL stream_destroy(void*, int32_t, bp_stream* stream) { delete &stream_of(stream); }
-void flush(Backend&, int32_t, bp_stream* stream, uint64_t ticket) { stream_of(stream).flush(ticket); }
-void completed(Backend&, int32_t, bp_stream* stream, uint64_t* ticket) { *ticket = stream_of(stream).completed(); }
-
-bp_status wait_for(Backend& backend, int32_t, bp_stream* stream, uint64_t ticket, uint64_t timeout, int32_t* done) {
-  constexpr uint64_t kYear = 1'000'000'000ull * 3600 * 24 * 365;
-  bp_status status = BP_OK;
-  *done = stream_of(stream).wait(ticket, std::chrono::nanoseconds(std::min(timeout, kYear)), status) ? 1 : 0;
-  if (status != BP_OK) backend.host()->set_error(status, "minimal: recorded work met bad data; see deferred_error");
-  return status;
-}
-bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
-  int32_t done = 0;
-  return wait_for(backend, ordinal, stream, ticket, UINT64_MAX, &done);
-}
-
-// Submissions of all streams run one after the other: flushed work comes before work that is recorded later.
-void stream_wait(Backend&, int32_t, bp_stream*, bp_stream*, uint64_t) {}
-
-void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
-  DeferredError error{};
-  const bool found = stream_of(stream).take_error(error);
-  out->ticket = error.ticket;
-  out->code = found ? BP_ERROR_DATA : BP_OK;
-  std::snprintf(out->message, sizeof(out->message), "%s", error.message.c_str());
-}
-
 }  // namespace
 
 void Backend::register_on(const backplane::plugin::Registrar& registrar) {
@@ -106,14 +76,7 @@ void Backend::register_on(const backplane::plugin::Registrar& registrar) {
   def.copy_from_host = backend_slot<copy_from_host>;
   def.copy_to_host = backend_slot<copy_to_host>;
   def.copy = backend_slot<copy>;
-  def.stream_create = backend_slot<stream_create>;
-  def.stream_destroy = stream_destroy;
-  def.flush = backend_slot<flush>;
-  def.completed = backend_slot<completed>;
-  def.wait = backend_slot<wait>;
-  def.stream_wait = backend_slot<stream_wait>;
-  def.deferred_error = backend_slot<deferred_error>;
-  def.wait_for = backend_slot<wait_for>;
+  backplane::plugin::StreamSlots<Backend, Stream>::fill(def);
   registrar.backend(def);
 }
 

@@ -36,6 +36,7 @@ FAULTS = {
     "empty": ("sin", "bp::sin", "values|empty", "nothing to launch"),
     "no_message": ("tanh", "bp::tanh", "values", "no message"),
     "leak": ("floor", "bp::floor", "leak", "tensors of the device alive"),
+    "behind_margins": ("erf", "bp::erf", "in place|leak", "found no margin"),
     "writes_argument": ("ceil", "bp::ceil", "values", "wrote into its argument 1"),
     "scratch_kept": ("negative", "bp::negative", "values|broadcast", "scratch memory of an earlier call"),
     "dense_result": ("expm1", "bp::expm1", "strided out", "written outside of it, into the gap"),
@@ -61,6 +62,7 @@ FAULTS = {
     "deallocate": ("(device)", "(device)", "deallocate", "."),
     "null_memory": ("(device)", "(device)", "out of memory", "BP_OK"),
     "narrow_offset": ("(device)", "(device)", "large blocks", "at offset"),
+    "bound_in_part": ("(device)", "(device)", "kernels in large blocks", "a kernel that wrote the last 64 numbers of a block of"),
     "copy_offset": ("(device)", "(device)", "offsets", "copy from an offset"),
     "no_name": ("(device)", "(device)", "properties", "the name is empty"),
     "short_blocks": ("(device)", "(device)", "blocks", "lie outside a block of"),
@@ -230,6 +232,13 @@ def test_every_check_is_seen_to_fail(tmp_path):
         tried |= {(case["op"] if case["op"].startswith("(device)") else "an op", case["check"]) for case in report["cases"] if case["verdict"] != "excepted"}
     seen = {(where if where.startswith("(device)") else "an op", one) for _, where, check, *_ in FAULTS.values() for one in check.split("|")}
     assert tried - seen == set()
+
+
+def test_the_table_shows_the_failure_that_names_the_cause(tmp_path):
+    done, report = conformance(tmp_path, "without_power", "sign")
+    texts = [case["text"] for case in report["cases"] if case["verdict"] == "fail"]
+    assert any("found" in text for text in texts) and any("the device has no power" in text for text in texts)
+    assert re.search(r"bp::sign +\d+ +\d+ +0  \n  FAIL .*the device has no power", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize("op, arguments", [("index_put", "x, [i], v"), ("take_put", "x, i, v"), ("put_along_axis", "x, i, v")])

@@ -39,7 +39,7 @@ def test_a_stopped_run_prints_its_table_and_is_resumed(tmp_path):
     report, whole = tmp_path / "report.json", tmp_path / "whole.json"
     status, text = stop_in_the_middle(report)
     assert status == 128 + signal.SIGTERM
-    assert ": STOPPED in" in text and "stopped by SIGTERM while it tried bp::" in text and "\nbp::a" in text, text
+    assert ": STOPPED in" in text and "stopped by SIGTERM in or after bp::" in text and ', check "' in text and "\nbp::a" in text, text
     assert not report.exists()
     assert run("--op", OPS, "--json", whole).returncode == 0
     resumed = run("--op", OPS, "--json", report, "--resume")

@@ -11,10 +11,11 @@
 
 namespace backplane::plugin {
 
-// Work of a ticket met something wrong with its data.
+// What the work of a ticket met: bad data, or with another code, that the device has no memory, failed or is lost.
 struct DeferredError {
   uint64_t ticket;
   std::string message;
+  bp_status code = BP_ERROR_DATA;
 };
 
 // For vendors whose functions need nothing of the calling thread.
@@ -29,7 +30,7 @@ struct NoScope {
 // ~Stream waits for the recorded work. A Stream has
 //   void flush(uint64_t ticket);
 //   uint64_t completed();
-//   bp_status wait(uint64_t ticket);                   // BP_ERROR_DATA: work up to it met bad data
+//   bp_status wait(uint64_t ticket);                   // the code of an error of the work up to it, or BP_OK
 //   void wait_behind(Stream& other, uint64_t ticket);  // later work starts after it
 //   bool take_error(DeferredError& out);               // the oldest; false: none
 // What waits with a deadline asks `completed`.
@@ -80,7 +81,7 @@ class StreamSlots {
   static bp_status wait(Backend& backend, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
     const Scope scope(backend.device(ordinal));
     const bp_status status = of(stream).wait(ticket);
-    if (status != BP_OK) backend.host()->set_error(status, "recorded work met bad data; see deferred_error");
+    if (status != BP_OK) backend.host()->set_error(status, "recorded work has failed; see deferred_error");
     return status;
   }
 
@@ -102,7 +103,7 @@ class StreamSlots {
     DeferredError error{};
     const bool found = of(stream).take_error(error);
     out->ticket = error.ticket;
-    out->code = found ? BP_ERROR_DATA : BP_OK;
+    out->code = found ? error.code : BP_OK;
     std::snprintf(out->message, sizeof(out->message), "%s", error.message.c_str());
   }
 };
