@@ -99,7 +99,8 @@ class StreamSlots {
     of(stream).wait_behind(of(other), ticket);
   }
 
-  static void deferred_error(Backend&, int32_t, bp_stream* stream, bp_deferred_error* out) {
+  static void deferred_error(Backend& backend, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
+    const Scope scope(backend.device(ordinal));
     DeferredError error{};
     const bool found = of(stream).take_error(error);
     out->ticket = error.ticket;
