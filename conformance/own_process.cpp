@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kLook = 0.5;    // seconds between two looks at the cases
 constexpr double kTell = 30;     // seconds between two lines about a slow run
-constexpr double kPatience = 5;  // seconds until a process has ended that was told to
+constexpr double kPatience = 5;  // seconds that a process has to end after a signal
 using Clock = std::chrono::steady_clock;
 
 bool is_traced(const std::string& process) {

@@ -9,7 +9,6 @@ import pathlib
 import re
 import subprocess
 
-import pytest
 from sanitized import SANITIZED
 
 BUILD = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
