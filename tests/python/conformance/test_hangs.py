@@ -9,12 +9,13 @@ import pathlib
 import re
 import subprocess
 
+import pytest
 from sanitized import SANITIZED
 
 BUILD = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
 PLUGIN = BUILD / "tests" / "conformance" / "files" / "broken.so"
 HANGS = ("bp::sqrt", "values", "float64", 0)
-DEADLINE = "60" if SANITIZED else "3"
+DEADLINE = "20" if SANITIZED else "3"
 
 
 def conformance(fault, op, *words):
@@ -45,6 +46,7 @@ def test_the_hanging_case_is_named_and_what_passed_is_kept(tmp_path):
     assert not pathlib.Path(f"{report}.partial").exists()
 
 
+@pytest.mark.skipif(SANITIZED, reason="it waits for three deadlines, and takes no other way through the kit")
 def test_a_law_that_hangs_is_named_and_the_next_law_is_tried(tmp_path):
     report = tmp_path / "report.json"
     done = conformance("hung_wait", "(device)*", "--json", report)
@@ -55,6 +57,7 @@ def test_a_law_that_hangs_is_named_and_the_next_law_is_tried(tmp_path):
     assert any(case["op"] == "(device) reset" and case["verdict"] == "pass" for case in json.loads(report.read_text())["cases"])
 
 
+@pytest.mark.skipif(SANITIZED, reason="it waits for three deadlines, and takes no other way through the kit")
 def test_a_run_ends_where_nothing_works_any_more():
     done = conformance("hangs_always", "s[q-z]*")
     assert done.returncode == 1 and re.search("stopped: 3 times in a row, a case did not end and none passed", done.stdout), done.stdout
