@@ -21,6 +21,7 @@ NOT_EXPORTED = {"longformer", "nystromformer", "led", "longt5", "switch_transfor
 NOT_COMPILED = {"nystromformer", "longt5", "patchtst"}  # by Dynamo and AOTAutograd themselves
 BREAKS = {"deberta", "longformer", "xlm", "led", "m2m_100", "vilt", "encodec", "time_series_transformer", "switch_transformers", "segformer", "detr", "dpt"}  # PyTorch's own backends break these graphs too
 SIZES_FROM_DATA = {"vits"}  # bp.compile refuses them: a size that is an element of a tensor
+IN_FLOAT32 = {"mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss", "deepseek_v3", "jamba"}  # PyTorch's products of groups have no float64
 IN_FLOAT64 = {"vit_mae", "audio_spectrogram_transformer"}  # a layer norm of a token that is 0 enlarges rounding errors by 1 / sqrt(eps)
 
 
@@ -53,17 +54,18 @@ def test_a_compiled_architecture_in_training(name):
     if name in NOT_COMPILED:
         pytest.skip(f"torch.compile refuses {name}")
     model, arguments = architectures.architecture(name)
-    model = model.double().train(name not in IN_EVALUATION)
-    arguments = {key: x.double() if x.is_floating_point() else x for key, x in arguments.items()}
+    dtype, tolerance = (torch.float32, 1e-4) if name in IN_FLOAT32 else (torch.float64, 1e-6)
+    model = model.to(dtype).train(name not in IN_EVALUATION)
+    arguments = {key: x.to(dtype) if x.is_floating_point() else x for key, x in arguments.items()}
     twin = copy.deepcopy(model)
     expected = _step(twin, twin, arguments)
     torch._dynamo.utils.counters.clear()
     compiled = torch.compile(model, backend="backplane")
     found = _step(compiled, model, arguments)
     assert name in BREAKS or not torch._dynamo.utils.counters["graph_break"]
-    comparison.assert_same(found, expected, 1e-6)
+    comparison.assert_same(found, expected, tolerance)
     for x, y in zip(model.buffers(), twin.buffers()):
-        comparison.assert_same(x, y, 1e-6)
+        comparison.assert_same(x, y, tolerance)
 
 
 @pytest.mark.parametrize("name", NAMES)
