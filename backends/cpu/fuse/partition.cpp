@@ -3,6 +3,7 @@
 #include "fuse/partition.hpp"
 
 #include "backplane/plugin/regions.hpp"
+#include "fuse/conv_chains.hpp"
 
 namespace backplane::cpu::fuse {
 namespace {
@@ -44,12 +45,19 @@ class Rules {
   using Space = fuse::Space;
   static constexpr uint32_t kMostNodes = 1024;  // of a region: what it keeps of its values stays in the caches
 
-  Rules(const GraphView& graph, bp_device device) : graph_(graph), producer_(graph.n_values(), BP_NO_REGION) {
+  // `chains`: nodes of other regions.
+  Rules(const GraphView& graph, bp_device device, const std::vector<ConvChain>& chains)
+      : graph_(graph), producer_(graph.n_values(), BP_NO_REGION) {
     plans_.reserve(graph.n_nodes());
     for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
       plans_.push_back(plan_of(graph, i, device));
       for (uint32_t k = 0; k < graph.node(i).n_results; ++k) producer_[graph.node(i).results[k]] = i;
     }
+    for (const ConvChain& chain : chains)
+      for (const uint32_t i : chain.nodes) {
+        plans_[i] = NodePlan{};
+        plans_[i].reason = "it runs with a convolution";
+      }
   }
 
   const char* reason(uint32_t i) const { return plans_[i].reason; }
@@ -88,7 +96,17 @@ class Rules {
 }  // namespace
 
 plugin::Partition partition(const GraphView& graph, bp_device device) {
-  return plugin::grow_regions(graph, Rules(graph, device));
+  const std::vector<ConvChain> chains = conv_chains(graph, device);
+  plugin::Partition found = plugin::grow_regions(graph, Rules(graph, device, chains));
+  // A chain's results but the last are read within it alone, so it depends on no region that depends on it.
+  for (const ConvChain& chain : chains) {
+    for (const uint32_t i : chain.nodes) {
+      found.regions[i] = found.n_regions;
+      found.reasons[i] = nullptr;
+    }
+    ++found.n_regions;
+  }
+  return found;
 }
 
 Space space_of(const GraphView& region, const std::vector<NodePlan>& plans) {

@@ -11,8 +11,11 @@
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/nn/bands.hpp"
 #include "kernels/nn/columns.hpp"
+#include "kernels/nn/conv2d.hpp"
+#include "kernels/nn/depthwise_conv2d.hpp"
 #include "kernels/nn/direct_conv2d.hpp"
 #include "kernels/nn/dnn_conv2d.hpp"
+#include "kernels/nn/pointwise_conv2d.hpp"
 #include "loops/cast_row.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
@@ -43,26 +46,6 @@ void turn_columns(Windows* w) {
   std::swap(w->height, w->width);
   std::swap(w->out_height, w->out_width);
   for (int64_t* pair : {w->kernel, w->stride, w->padding, w->dilation}) std::swap(pair[0], pair[1]);
-}
-
-// `options`: stride, padding, dilation, groups.
-Convolution convolution_of(const int64_t* x, const int64_t* w, const int64_t* y, const bp_value* options) {
-  Convolution c;
-  c.images = x[0];
-  c.groups = plugin::as_int(options[3]);
-  c.channels = w[1];
-  c.filters = w[0] / std::max<int64_t>(c.groups, 1);
-  c.windows.height = x[2];
-  c.windows.width = x[3];
-  c.windows.out_height = y[2];
-  c.windows.out_width = y[3];
-  c.windows.kernel[0] = w[2];
-  c.windows.kernel[1] = w[3];
-  read_pair(options[0], c.windows.stride);
-  read_pair(options[1], c.windows.padding);
-  read_pair(options[2], c.windows.dilation);
-  turn_columns(&c.windows);
-  return c;
 }
 
 template <class T>
@@ -200,18 +183,31 @@ void check_geometry(const bp_frame* frame, const bp_tensor* x, const bp_tensor* 
   }
 }
 
+// False, and nothing done, where windows as matrices are to serve.
+bool compute_float(const bp_frame* frame, Pass pass, const Convolution& c, const float* left, const float* right,
+                   float* result, const ConvTail& tail) {
+  const bool forward = pass == Pass::kForward;
+  if (forward && depthwise_conv2d(frame, c, left, right, result, tail)) return true;
+  const bool is_product =
+      forward && c.pointwise() && c.groups == 1 && (c.images == 1 || c.windows.outputs() >= kPointwiseOutputs);
+  if (is_product && pointwise_conv2d(frame, c, left, right, result, tail)) return true;
+  const auto with_tail = [&] {
+    if (forward) apply_tail(frame, tail, c.images, c.groups * c.filters, c.windows.outputs(), result);
+    return true;
+  };
+  const bool direct = forward && !c.pointwise() && c.windows.outputs() >= kDirectOutputs;
+  const bool few_channels = std::min(c.channels, c.filters) <= kFewChannels;
+  const bool is_long = direct && c.work() > (few_channels ? kLongWork : kVeryLongWork);
+  if (!is_long && !is_product && dnn_conv2d(frame, pass, c, left, right, result)) return with_tail();
+  if (!direct) return false;
+  direct_forward(frame, c, left, right, result);
+  return with_tail();
+}
+
 template <Pass P, class T>
 void compute(const bp_frame* frame, const Convolution& c, const T* left, const T* right, T* result) {
-  if constexpr (std::is_same_v<T, float>) {
-    const bool direct = P == Pass::kForward && !c.pointwise() && c.windows.outputs() >= kDirectOutputs;
-    const bool few_channels = std::min(c.channels, c.filters) <= kFewChannels;
-    if (direct && c.work() > (few_channels ? kLongWork : kVeryLongWork))
-      return direct_forward(frame, c, left, right, result);
-    const bool is_product = P == Pass::kForward && c.pointwise() && c.groups == 1 &&
-                            (c.images == 1 || c.windows.outputs() >= kPointwiseOutputs);
-    if (!is_product && dnn_conv2d(frame, P, c, left, right, result)) return;
-    if (direct) return direct_forward(frame, c, left, right, result);
-  }
+  if constexpr (std::is_same_v<T, float>)
+    if (compute_float(frame, P, c, left, right, result, {})) return;
   if constexpr (P == Pass::kForward) forward(frame, c, left, right, result);
   if constexpr (P == Pass::kInput) input_grad(frame, c, left, right, result);
   if constexpr (P == Pass::kWeight) weight_grad(frame, c, left, right, result);
@@ -265,6 +261,32 @@ bp_status BP_CALL conv2d(const bp_frame* frame, const bp_value* args, int32_t, b
 }
 
 }  // namespace
+
+Convolution convolution_of(const int64_t* x, const int64_t* w, const int64_t* y, const bp_value* options) {
+  Convolution c;
+  c.images = x[0];
+  c.groups = plugin::as_int(options[3]);
+  c.channels = w[1];
+  c.filters = w[0] / std::max<int64_t>(c.groups, 1);
+  c.windows.height = x[2];
+  c.windows.width = x[3];
+  c.windows.out_height = y[2];
+  c.windows.out_width = y[3];
+  c.windows.kernel[0] = w[2];
+  c.windows.kernel[1] = w[3];
+  read_pair(options[0], c.windows.stride);
+  read_pair(options[1], c.windows.padding);
+  read_pair(options[2], c.windows.dilation);
+  turn_columns(&c.windows);
+  return c;
+}
+
+void conv2d_with_tail(const bp_frame* frame, const Convolution& c, const float* x, const float* w, float* y,
+                      const ConvTail& tail) {
+  if (compute_float(frame, Pass::kForward, c, x, w, y, tail)) return;
+  forward(frame, c, x, w, y);
+  apply_tail(frame, tail, c.images, c.groups * c.filters, c.windows.outputs(), y);
+}
 
 const Family kConv2d([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = BP_MASK_FLOATING));
