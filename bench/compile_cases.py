@@ -168,6 +168,27 @@ def gru_inputs(steps=64, batch=32, width=128):
     return parameters, normal(batch, width, seed=2), normal(steps, batch, width, seed=3)
 
 
+def mobile_kernels():
+    """Shape, stride and groups of fifteen kernels: as many groups as channels, between kernels of one pixel."""
+    kernels, channels = [((16, 3, 3, 3), 2, 1)], 16
+    for filters, stride in ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
+        kernels += [((channels, 1, 3, 3), stride, channels), ((filters, channels, 1, 1), 1, 1)]
+        channels = filters
+    return kernels
+
+
+def mobile_network(m, layers, x):
+    for (w, bias), (_, stride, groups) in zip(layers, mobile_kernels()):
+        x = m.relu(m.conv2d(x, w, stride, groups) + bias)
+    return x
+
+
+def mobile_inputs():
+    layers = [(normal(*shape, seed=i, scale=float(np.prod(shape[1:]) / 2) ** -0.5), normal(shape[0], 1, 1, seed=i, scale=0.1))
+              for i, (shape, _, _) in enumerate(mobile_kernels())]
+    return layers, normal(1, 3, 160, 160)
+
+
 def both(name, function, inputs, differentiated, cotangent, **facts):
     """The case forward, and forward + backward."""
     loop = facts.pop("loop", None)
@@ -187,6 +208,7 @@ CASES = [
           lambda: normal(4, 128, 256, seed=9), group="compute"),
     Case("training step of a transformer, 2 layers, 8 × 64 × 128", transformer_loss, transformer_inputs, 1, step=descend, group="compute",
          slow=True),
+    Case("15 convolutions with bias and ReLU, 160 × 160", mobile_network, mobile_inputs, group="compute"),
     *both("GRU, 64 steps of 32 × 128 by scan", gru, gru_inputs, 2, lambda: normal(64, 32, 128, seed=9), group="compute", slow=True),
 ]
 

@@ -30,7 +30,8 @@ class Ours:
         self.bp = bp
         self.names = types.SimpleNamespace(
             exp=bp.exp, log=bp.log, tanh=bp.tanh, sqrt=bp.sqrt, sum=bp.sum, mean=bp.mean, max=bp.max, reshape=bp.reshape,
-            permute=bp.permute_dims, relu=bp.relu, sigmoid=bp.sigmoid, scan=bp.scan)
+            permute=bp.permute_dims, relu=bp.relu, sigmoid=bp.sigmoid, scan=bp.scan,
+            conv2d=lambda x, w, stride, groups: bp.conv2d(x, w, stride=[stride] * 2, padding=[w.shape[-1] // 2] * 2, groups=groups))
 
     def take(self, array):
         return self.bp.asarray(array, copy=True)
@@ -79,7 +80,9 @@ class Jax(Ours):
                                         tree=types.SimpleNamespace(map=jax.tree.map))
         self.names = types.SimpleNamespace(
             exp=jnp.exp, log=jnp.log, tanh=jnp.tanh, sqrt=jnp.sqrt, sum=jnp.sum, mean=jnp.mean, max=jnp.max, reshape=jnp.reshape,
-            permute=jnp.transpose, relu=jax.nn.relu, sigmoid=jax.nn.sigmoid, scan=jax.lax.scan)
+            permute=jnp.transpose, relu=jax.nn.relu, sigmoid=jax.nn.sigmoid, scan=jax.lax.scan,
+            conv2d=lambda x, w, stride, groups: jax.lax.conv_general_dilated(
+                x, w, (stride, stride), [(w.shape[-1] // 2,) * 2] * 2, feature_group_count=groups))
 
     def take(self, array):
         return self.asarray(array)
@@ -115,7 +118,8 @@ class Torch:
         self.names = types.SimpleNamespace(
             exp=torch.exp, log=torch.log, tanh=torch.tanh, sqrt=torch.sqrt, sum=reduced(torch.sum), mean=reduced(torch.mean),
             max=reduced(torch.amax), reshape=torch.reshape, permute=torch.permute, relu=torch.relu,
-            sigmoid=torch.sigmoid, scan=scan)
+            sigmoid=torch.sigmoid, scan=scan,
+            conv2d=lambda x, w, stride, groups: torch.nn.functional.conv2d(x, w, stride=stride, padding=w.shape[-1] // 2, groups=groups))
 
     def take(self, array):
         return self.torch.from_numpy(np.array(array, copy=True))
@@ -171,8 +175,13 @@ class Mlx:
                 found.append(y)
             return carry, mx.stack(found)
 
+        def conv2d(x, w, stride, groups):
+            """MLX has channels last."""
+            last = mx.conv2d(mx.transpose(x, (0, 2, 3, 1)), mx.transpose(w, (0, 2, 3, 1)), stride, w.shape[-1] // 2, groups=groups)
+            return mx.transpose(last, (0, 3, 1, 2))
+
         self.names = types.SimpleNamespace(
-            exp=mx.exp, log=mx.log, tanh=mx.tanh, sqrt=mx.sqrt, sum=mx.sum, mean=mx.mean, max=mx.max, reshape=mx.reshape,
+            conv2d=conv2d, exp=mx.exp, log=mx.log, tanh=mx.tanh, sqrt=mx.sqrt, sum=mx.sum, mean=mx.mean, max=mx.max, reshape=mx.reshape,
             permute=mx.transpose, relu=lambda x: mx.maximum(x, 0), sigmoid=mx.sigmoid, scan=scan)
 
     def take(self, array):

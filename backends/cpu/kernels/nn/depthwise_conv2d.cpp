@@ -15,6 +15,7 @@
 
 #include "kernels/nn/conv_tail-inl.hpp"
 #include "kernels/nn/depthwise_conv2d.hpp"
+#include "kernels/nn/depthwise_in_place-inl.hpp"
 #include "kernels/nn/depthwise_layout.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
@@ -24,16 +25,6 @@
 #ifndef BACKPLANE_CPU_DEPTHWISE_CONV2D
 #define BACKPLANE_CPU_DEPTHWISE_CONV2D
 namespace backplane::cpu {
-
-struct DepthwisePlane {
-  const DepthwiseLayout* layout;
-  const float *x, *w;
-  float* y;
-  float* copy;               // zeros, but for the previous plane
-  const float *begin, *end;  // of x
-  int64_t channel;           // of the tail
-  const ConvTail* tail;
-};
 
 struct DepthwiseTable {
   int64_t lanes;
@@ -46,11 +37,6 @@ HWY_BEFORE_NAMESPACE();
 namespace backplane::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::ScalableTag<float>;
-using V = hn::Vec<Floats>;
-constexpr int kMostWeights = 9;  // that stay in registers
-HWY_INLINE int64_t lanes_of_floats() { return static_cast<int64_t>(hn::Lanes(Floats())); }
 
 HWY_INLINE void copy_row(const float* from, int64_t n, float* to) {
   const Floats d;
@@ -103,6 +89,20 @@ HWY_INLINE void store_block(const DepthwisePlane& p, float* line, int64_t block,
     hn::BlendedStore(sums[0], hn::FirstN(d, static_cast<size_t>(count)), d, line + at);
 }
 
+// N blocks of a line, the last of which may be its end.
+template <int N>
+HWY_INLINE void store_blocks(const DepthwisePlane& p, int64_t block, V (&sums)[N]) {
+  const Floats d;
+  const int64_t lanes = lanes_of_floats(), count = p.layout->length - (block + N - 1) * lanes;
+  float* to = p.y + block * lanes;
+  apply_tail(*p.tail, p.channel, d, sums);
+  unrolled<N - 1>([&](auto i) HWY_ATTR { hn::StoreU(sums[i], d, to + i * lanes); });
+  if (count >= lanes)
+    hn::StoreU(sums[N - 1], d, to + (N - 1) * lanes);
+  else
+    hn::BlendedStore(sums[N - 1], hn::FirstN(d, static_cast<size_t>(count)), d, to + (N - 1) * lanes);
+}
+
 // Adds column Column of the kernel and those after it to N blocks of one_line.
 template <int N, int Rows, int Columns, int Column = 0>
 HWY_INLINE void add_columns(const DepthwiseLayout& l, const float* from, int64_t block,
@@ -135,20 +135,19 @@ template <int Rows, int Columns>
 HWY_NOINLINE void blocks_of_line(const DepthwisePlane& p, const float* from, int64_t block, int64_t end) {
   const Floats d;
   const DepthwiseLayout& l = *p.layout;
-  const int64_t lanes = lanes_of_floats(), whole = std::min(end, l.length / lanes);
+  const int64_t lanes = lanes_of_floats();
   V weights[kMostWeights];
   unrolled<Rows * Columns>([&](auto k) HWY_ATTR { weights[k] = hn::Set(d, p.w[k]); });
-  for (; block + 4 <= whole; block += 4, from += 4 * lanes) {
+  for (; block + 4 <= end; block += 4, from += 4 * lanes) {
     V sums[4];
     unrolled<4>([&](auto i) HWY_ATTR { sums[i] = hn::Zero(d); });
     add_columns<4, Rows, Columns>(l, from, block, weights, sums);
-    apply_tail(*p.tail, p.channel, d, sums);
-    unrolled<4>([&](auto i) HWY_ATTR { hn::StoreU(sums[i], d, p.y + (block + i) * lanes); });
+    store_blocks(p, block, sums);
   }
   for (; block < end; ++block, from += lanes) {
     V sums[1] = {hn::Zero(d)};
     add_columns<1, Rows, Columns>(l, from, block, weights, sums);
-    store_block(p, p.y, block, sums[0]);
+    store_blocks(p, block, sums);
   }
 }
 
@@ -169,22 +168,36 @@ void plane_in_one_line(const DepthwisePlane& p) {
   blocks_of_line<Rows, Columns>(p, p.copy + back * lanes, back, l.blocks);
 }
 
-// A line by any kernel.
-HWY_NOINLINE void plane_in_one_line_any(const DepthwisePlane& p) {
+// N blocks of a line by any kernel.
+template <int N>
+HWY_INLINE void blocks_by_any(const DepthwisePlane& p, const float* from, int64_t block) {
   const Floats d;
   const DepthwiseLayout& l = *p.layout;
-  const int64_t lanes = lanes_of_floats();
-  const float* from = fill_copy(p);
-  for (int64_t block = 0; block < l.blocks; ++block) {
-    V sum = hn::Zero(d);
-    for (int64_t kx = 0; kx < l.windows.kernel[1]; ++kx) {
-      const auto mask = hn::LoadMaskBits(d, l.mask(kx, block));
-      for (int64_t k = kx; k < l.windows.taps(); k += l.windows.kernel[1])
-        sum = hn::MulAdd(hn::MaskedLoad(mask, d, from + block * lanes + l.offsets[static_cast<size_t>(k)]),
-                         hn::Set(d, p.w[k]), sum);
+  const int64_t lanes = lanes_of_floats(), columns = l.windows.kernel[1], taps = l.windows.taps();
+  V sums[N];
+  unrolled<N>([&](auto i) HWY_ATTR { sums[i] = hn::Zero(d); });
+  for (int64_t kx = 0; kx < columns; ++kx) {
+    hn::Mask<Floats> masks[N];
+    const uint8_t* bits = l.mask(kx, block);
+    unrolled<N>([&](auto i) HWY_ATTR { masks[i] = hn::LoadMaskBits(d, bits + i * l.mask_bytes); });
+    for (int64_t k = kx; k < taps; k += columns) {
+      const V weight = hn::Set(d, p.w[k]);
+      const float* first = from + l.offsets[static_cast<size_t>(k)];
+      unrolled<N>([&](auto i) HWY_ATTR {
+        const V sum = hn::MulAdd(hn::LoadU(d, first + i * lanes), weight, sums[i]);
+        sums[i] = hn::IfThenElse(masks[i], sum, sums[i]);
+      });
     }
-    store_block(p, p.y, block, sum);
   }
+  store_blocks(p, block, sums);
+}
+
+HWY_NOINLINE void plane_in_one_line_any(const DepthwisePlane& p) {
+  const int64_t lanes = lanes_of_floats(), blocks = p.layout->blocks;
+  const float* from = fill_copy(p);
+  int64_t block = 0;
+  for (; block + 4 <= blocks; block += 4) blocks_by_any<4>(p, from + block * lanes, block);
+  for (; block < blocks; ++block) blocks_by_any<1>(p, from + block * lanes, block);
 }
 
 // Row by row. Taps: of the kernel; 0: any.
@@ -212,131 +225,6 @@ HWY_NOINLINE void plane_by_rows(const DepthwisePlane& p) {
       store_block(p, p.y + row * l.length, block, sum);
     }
 }
-
-#if HWY_TARGET != HWY_SCALAR
-using Masks = hn::Mask<Floats>[3];  // per column of a kernel of 3
-
-// What the columns read of one row of the image, for a block of results.
-struct Taps {
-  V first, second, third;
-};
-
-template <bool Masked>
-HWY_INLINE Taps load_taps(const float* from, const Masks& masks) {
-  const Floats d;
-  const int64_t lanes = lanes_of_floats();
-  const V low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
-  const V first = hn::ConcatEven(d, high, low), second = hn::ConcatOdd(d, high, low);
-  const V third = hn::ConcatEven(d, hn::LoadU(d, from + 2 + lanes), hn::LoadU(d, from + 2));
-  if constexpr (Masked)
-    return {hn::IfThenElseZero(masks[0], first), hn::IfThenElseZero(masks[1], second),
-            hn::IfThenElseZero(masks[2], third)};
-  return {first, second, third};
-}
-
-HWY_INLINE V add_taps(const Taps& taps, const V* w, V sum) {
-  return hn::MulAdd(taps.third, w[2], hn::MulAdd(taps.second, w[1], hn::MulAdd(taps.first, w[0], sum)));
-}
-
-// What a plane's blocks share.
-struct InPlace {
-  V w[kMostWeights];
-  ChannelTail<Floats> tail;
-  int64_t width, length;
-};
-
-// A block of Rows rows of results, all of whose rows are inside the image.
-template <int Rows, bool Masked>
-HWY_INLINE void block_of_rows(const InPlace& s, const V (&w)[kMostWeights], const ChannelTail<Floats>& tail,
-                              const Masks& masks, const float* from, float* to) {
-  const Floats d;
-  V sums[Rows];
-  unrolled<Rows>([&](auto r) HWY_ATTR { sums[r] = hn::Zero(d); });
-  unrolled<(Rows - 1) * 2 + 3>([&](auto k) HWY_ATTR {
-    const Taps taps = load_taps<Masked>(from + k * s.width, masks);
-    unrolled<Rows>([&](auto r) HWY_ATTR {
-      constexpr int kRow = decltype(k)::value - decltype(r)::value * 2;
-      if constexpr (kRow >= 0 && kRow < 3) sums[r] = add_taps(taps, w + 3 * kRow, sums[r]);
-    });
-  });
-  tail.apply(d, sums);
-  unrolled<Rows>([&](auto r) HWY_ATTR { hn::StoreU(sums[r], d, to + r * s.length); });
-}
-
-HWY_INLINE void load_masks(const DepthwiseLayout& l, int64_t block, Masks& masks) {
-  const Floats d;
-  const uint8_t* bits = l.masks.data() + block * l.mask_bytes;
-  unrolled<3>([&](auto kx) HWY_ATTR { masks[kx] = hn::LoadMaskBits(d, bits + kx * l.mask_step); });
-}
-
-// The blocks [begin, end) of Rows rows.
-template <int Rows, bool Masked>
-HWY_NOINLINE void blocks_of_rows(const DepthwiseLayout& l, const InPlace& s, int64_t begin, int64_t end,
-                                 const float* from, float* to) {
-  const int64_t lanes = lanes_of_floats();
-  V w[kMostWeights];
-  unrolled<kMostWeights>([&](auto k) HWY_ATTR { w[k] = s.w[k]; });
-  const ChannelTail<Floats> tail = s.tail;
-  for (int64_t block = begin; block < end; ++block) {
-    const int64_t at = std::min(block * lanes, s.length - lanes);
-    Masks masks;
-    if constexpr (Masked) load_masks(l, block, masks);
-    block_of_rows<Rows, Masked>(s, w, tail, masks, from + 2 * at, to + at);
-  }
-}
-
-// A block of a row at the plane's edge: rows outside the image are left out, and nothing outside of x is read.
-HWY_INLINE void edge_block(const DepthwisePlane& p, const InPlace& s, const Masks& masks, int64_t y, const float* from,
-                           float* to) {
-  const Floats d;
-  constexpr size_t kReads = 2 * HWY_MAX_BYTES / sizeof(float) + 2;
-  const auto reads = 2 * lanes_of_floats() + 2;
-  V sums[1] = {hn::Zero(d)};
-  for (int64_t k = 0; k < 3; ++k, from += s.width) {
-    if (y + k < 0 || y + k >= p.layout->windows.height) continue;
-    if (from >= p.begin && from + reads <= p.end) {
-      sums[0] = add_taps(load_taps<true>(from, masks), s.w + 3 * k, sums[0]);
-    } else {
-      float copy[kReads] = {};
-      const int64_t before = std::max<int64_t>(p.begin - from, 0), end = std::min<int64_t>(p.end - from, reads);
-      std::copy(from + before, from + end, copy + before);
-      sums[0] = add_taps(load_taps<true>(copy, masks), s.w + 3 * k, sums[0]);
-    }
-  }
-  s.tail.apply(d, sums);
-  hn::StoreU(sums[0], d, to);
-}
-
-// By a kernel of 3 by 3, with rows of a vector or more. Several rows at once, so that what they share is read once.
-template <int Rows>
-HWY_NOINLINE void plane_in_place(const DepthwisePlane& p) {
-  const Floats d;
-  const DepthwiseLayout& l = *p.layout;
-  const Windows& v = l.windows;
-  const int64_t lanes = lanes_of_floats();
-  InPlace s{{}, {*p.tail, p.channel, d}, v.width, v.out_width};
-  unrolled<kMostWeights>([&](auto k) HWY_ATTR { s.w[k] = hn::Set(d, p.w[k]); });
-  for (int64_t row = 0; row < v.out_height;) {
-    const int64_t y = 2 * row - v.padding[0];
-    // Vectors read a little of the rows before and behind too.
-    const bool inner = row + Rows <= v.out_height && y > 0 && y + (Rows - 1) * 2 + 3 < v.height;
-    const float* from = p.x + y * s.width - v.padding[1];
-    float* to = p.y + row * s.length;
-    if (inner) {
-      blocks_of_rows<Rows, true>(l, s, 0, l.plain_begin, from, to);
-      blocks_of_rows<Rows, false>(l, s, l.plain_begin, l.plain_end, from, to);
-      blocks_of_rows<Rows, true>(l, s, l.plain_end, l.blocks, from, to);
-    }
-    for (int64_t block = 0; !inner && block < l.blocks; ++block) {
-      const int64_t at = std::min(block * lanes, s.length - lanes);
-      Masks masks;
-      load_masks(l, block, masks);
-      edge_block(p, s, masks, y, from + 2 * at, to + at);
-    }
-    row += inner ? Rows : 1;
-  }
-}
-#endif
 
 void plane(const DepthwisePlane& p) {
   const Windows& v = p.layout->windows;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "kernels/nn/conv_tail.hpp"
 #include "kernels/nn/windows.hpp"
 
 namespace backplane::cpu {
@@ -29,6 +30,16 @@ struct DepthwiseLayout {
   int64_t plain_begin, plain_end;  // of it: blocks whose columns are all inside
 
   const uint8_t* mask(int64_t kx, int64_t block) const { return masks.data() + kx * mask_step + block * mask_bytes; }
+};
+
+struct DepthwisePlane {
+  const DepthwiseLayout* layout;
+  const float *x, *w;
+  float* y;
+  float* copy;               // zeros, but for the previous plane
+  const float *begin, *end;  // of x
+  int64_t channel;           // of the tail
+  const ConvTail* tail;
 };
 
 // For strides of 1 or 2; `lanes`: of a vector.
