@@ -2,9 +2,10 @@
 #include "fuse/conv_chains.hpp"
 
 #include <cmath>
-#include <string_view>
 
 #include "kernels/nn/conv_tail.hpp"
+#include "loops/chain_link.hpp"
+#include "loops/conv_step.hpp"
 
 namespace backplane::cpu::fuse {
 namespace {
@@ -48,7 +49,8 @@ class Chains {
   }
   bool is_convolution(uint32_t i) const {
     const auto args = graph_.args(i);
-    if (graph_.node(i).op != std::string_view("bp::conv2d") || args.size() != 6 || !computes_here(i)) return false;
+    const ConvStepOp* op = ConvStepOp::find(graph_.node(i).op);
+    if (op == nullptr || op->role != ConvRole::kConvolution || args.size() != 6 || !computes_here(i)) return false;
     for (size_t k = 0; k < 2; ++k)
       if (args[k].tag != BP_TAG_REF || !is_here(args[k].u.i) || graph_.dims(args[k].u.i).size() != 4) return false;
     for (size_t k = 2; k < 5; ++k)
@@ -107,23 +109,40 @@ class Chains {
   // What node i does to `value`; empty: what no chain takes.
   std::vector<ConvStep> steps_of(uint32_t i, int64_t value) const {
     const auto args = graph_.args(i);
-    const std::string_view op = graph_.node(i).op;
-    const int64_t channels = graph_.dims(value)[1];
     const auto is_value = [&](size_t k) {
       return k < args.size() && args[k].tag == BP_TAG_REF && args[k].u.i == value;
     };
-    if (op == "bp::batch_norm_inference") return normalize(args, is_value(0), channels);
-    if (op == "bp::relu" && is_value(0)) return {{Kind::kLow, {number(0)}, 0, true}};
-    if (op == "bp::clip" && args.size() == 3 && is_value(0)) return bounds(args, false);
-    if (op == "bp::hardtanh" && args.size() == 3 && is_value(0)) return bounds(args, true);
-    if (args.size() != 2 || is_value(0) == is_value(1)) return {};
-    const bp_value& other = args[is_value(0) ? 1 : 0];
-    if (op == "bp::maximum" && is_uniform(other)) return {{Kind::kLow, {other}}};
-    if (op == "bp::minimum" && is_uniform(other)) return {{Kind::kHigh, {other}}};
+    if (const ChainLink* link = ChainLink::find(graph_.node(i).op))
+      return arithmetic(*link, args, is_value(0), is_value(1), graph_.dims(value)[1]);
+    const ConvStepOp* op = ConvStepOp::find(graph_.node(i).op);
+    if (op == nullptr) return {};
+    const bool is_binary = args.size() == 2 && is_value(0) != is_value(1);
+    const bp_value* other = is_binary ? &args[is_value(0) ? 1 : 0] : nullptr;
+    switch (op->role) {
+      case ConvRole::kConvolution:
+        return {};
+      case ConvRole::kNormalize:
+        return normalize(args, is_value(0), graph_.dims(value)[1]);
+      case ConvRole::kLow:
+      case ConvRole::kHigh:
+        if (other == nullptr || !is_uniform(*other)) return {};
+        return {{op->role == ConvRole::kLow ? Kind::kLow : Kind::kHigh, {*other}}};
+      case ConvRole::kScalarBounds:
+        return bounds(args, is_value(0));
+      case ConvRole::kZeroBelow:
+        if (!is_value(0)) return {};
+        return {{Kind::kLow, {number(0)}, 0, true}};
+    }
+    return {};
+  }
+  std::vector<ConvStep> arithmetic(const ChainLink& link, std::span<const bp_value> args, bool is_first, bool is_second,
+                                   int64_t channels) const {
+    if (args.size() != 2 || is_first == is_second || link.second != ChainLink::Second::kOperand) return {};
+    const bp_value& other = args[is_first ? 1 : 0];
     if (!is_per_channel(other, channels)) return {};
-    if (op == "bp::add") return {{Kind::kAdd, {other}}};
-    if (op == "bp::multiply") return {{Kind::kMultiply, {other}}};
-    if (op == "bp::subtract") return {{is_value(0) ? Kind::kSubtract : Kind::kSubtractFrom, {other}}};
+    if (link.link == Link::kAdd) return {{Kind::kAdd, {other}}};
+    if (link.link == Link::kMultiply) return {{Kind::kMultiply, {other}}};
+    if (link.link == Link::kSubtract) return {{is_first ? Kind::kSubtract : Kind::kSubtractFrom, {other}}};
     return {};
   }
   std::vector<ConvStep> normalize(std::span<const bp_value> args, bool is_first, int64_t channels) const {
@@ -136,14 +155,11 @@ class Chains {
     }
     return {step};
   }
-  std::vector<ConvStep> bounds(std::span<const bp_value> args, bool are_scalars) const {
-    std::vector<ConvStep> steps;
-    for (size_t k = 1; k < 3; ++k) {
-      if (args[k].tag == BP_TAG_ABSENT) continue;
-      if (!is_uniform(args[k]) || (are_scalars && std::isnan(plugin::as_double(args[k])))) return {};
-      steps.push_back({k == 1 ? Kind::kLow : Kind::kHigh, {args[k]}, 0, are_scalars});
-    }
-    return steps;
+  std::vector<ConvStep> bounds(std::span<const bp_value> args, bool is_first) const {
+    if (!is_first || args.size() != 3) return {};
+    for (size_t k = 1; k < 3; ++k)
+      if (!is_number(args[k]) || std::isnan(plugin::as_double(args[k]))) return {};
+    return {{Kind::kLow, {args[1]}, 0, true}, {Kind::kHigh, {args[2]}, 0, true}};
   }
   static bp_value number(int64_t n) {
     bp_value value{};

@@ -22,7 +22,7 @@ struct ConvChain {
   std::vector<ConvStep> steps;
 };
 
-// Those of a graph, in float32 and of known sizes. `device`: the only one whose values are taken.
+// The chains of a graph, in float32 and of known sizes. `device`: only its values are taken.
 std::vector<ConvChain> conv_chains(const GraphView& graph, bp_device device);
 
 }  // namespace backplane::cpu::fuse

@@ -7,6 +7,7 @@
 #include "hwy/highway.h"
 
 #include "kernels/families.hpp"
+#include "loops/conv_step.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/fused_loops-inl.hpp"
 #include "loops/vector_math-inl.hpp"
@@ -167,6 +168,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace backplane::cpu {
 HWY_EXPORT(activations_rows);
+
+const ConvStepOp kHardtanh("bp::hardtanh", ConvRole::kScalarBounds);
 
 const Family kActivations([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(activations_rows)(), __FILE__, __LINE__);

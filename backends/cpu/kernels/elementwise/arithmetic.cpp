@@ -10,6 +10,7 @@
 
 #include "kernels/families.hpp"
 #include "loops/chain_link.hpp"
+#include "loops/conv_step.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 
@@ -132,6 +133,8 @@ const ChainLink kArithmeticLinks[] = {{"bp::add", Link::kAdd},
                                       {"bp::subtract", Link::kSubtract},
                                       {"bp::multiply", Link::kMultiply},
                                       {"bp::divide", Link::kDivide}};
+
+const ConvStepOp kBounds[] = {{"bp::maximum", ConvRole::kLow}, {"bp::minimum", ConvRole::kHigh}};
 
 const Family kArithmetic([](const Registrar& registrar) {
   register_elementwise(registrar, HWY_DYNAMIC_DISPATCH(arithmetic_rows)(), __FILE__, __LINE__);

@@ -11,6 +11,7 @@
 
 #include "kernels/families.hpp"
 #include "loops/chain_link.hpp"
+#include "loops/conv_step.hpp"
 #include "loops/elementwise.hpp"
 #include "loops/inner_loops-inl.hpp"
 
@@ -175,6 +176,7 @@ HWY_AFTER_NAMESPACE();
 namespace backplane::cpu {
 HWY_EXPORT(signs_rows);
 
+const ConvStepOp kRelu("bp::relu", ConvRole::kZeroBelow);
 const ChainLink kSquare("bp::square", Link::kMultiply, ChainLink::Second::kFirst);
 const ChainLink kNegative("bp::negative", Link::kMultiply, ChainLink::Second::kNumber, -1);
 

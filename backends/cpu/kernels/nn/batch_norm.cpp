@@ -7,6 +7,7 @@
 #include "kernels/families.hpp"
 #include "kernels/nn/norm_operands.hpp"
 #include "kernels/reduction/moments.hpp"
+#include "loops/conv_step.hpp"
 
 namespace backplane::cpu {
 namespace {
@@ -168,6 +169,8 @@ bp_status BP_CALL supports_inference(const bp_frame* frame, const bp_value* args
 }
 
 }  // namespace
+
+const ConvStepOp kNormalization("bp::batch_norm_inference", ConvRole::kNormalize);
 
 const Family kBatchNorm([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::batch_norm", "cpu", batch_norm, .dtypes = BP_MASK_FLOATING));

@@ -17,6 +17,7 @@
 #include "kernels/nn/dnn_conv2d.hpp"
 #include "kernels/nn/pointwise_conv2d.hpp"
 #include "loops/cast_row.hpp"
+#include "loops/conv_step.hpp"
 #include "loops/elementwise.hpp"
 #include "runtime/scratch.hpp"
 
@@ -292,6 +293,8 @@ void conv2d_with_tail(const bp_frame* frame, const Convolution& c, const float* 
   forward(frame, c, x, w, y);
   apply_tail(frame, tail, c.images, c.groups * c.filters, c.windows.outputs(), y);
 }
+
+const ConvStepOp kConvolution("bp::conv2d", ConvRole::kConvolution);
 
 const Family kConv2d([](const Registrar& registrar) {
   registrar.kernel(BP_KERNEL("bp::conv2d", "cpu", conv2d<Pass::kForward>, .dtypes = BP_MASK_FLOATING));

@@ -20,7 +20,7 @@ struct ConvTail {
   AffineStep steps[kMostTailSteps];
   int n_steps = 0;
   // Never NaN: a result that is NaN keeps it. Results up to `low_from`, which is the bound or the number below it,
-  // become the bound: at a tie its zero may have another sign. Likewise from `high_from` on.
+  // become the bound: at a tie its zero may have another sign. So do results from `high_from` on.
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
   float low_from = low, high_from = high;
 

@@ -89,7 +89,7 @@ HWY_INLINE void store_block(const DepthwisePlane& p, float* line, int64_t block,
     hn::BlendedStore(sums[0], hn::FirstN(d, static_cast<size_t>(count)), d, line + at);
 }
 
-// N blocks of a line, the last of which may be its end.
+// N blocks of a line. The last block may be shorter.
 template <int N>
 HWY_INLINE void store_blocks(const DepthwisePlane& p, int64_t block, V (&sums)[N]) {
   const Floats d;

@@ -56,7 +56,7 @@ struct InPlace {
   int64_t width, length;
 };
 
-// A block of Rows rows of results, all of whose rows are inside the image.
+// A block of Rows rows of results, which read only rows inside the image.
 template <int Rows, bool Masked>
 HWY_INLINE void block_of_rows(const InPlace& s, const V (&w)[kMostWeights], const ChannelTail<Floats>& tail,
                               const Masks& masks, const float* from, float* to) {
@@ -118,7 +118,7 @@ HWY_INLINE void edge_block(const DepthwisePlane& p, const InPlace& s, const Mask
   hn::StoreU(sums[0], d, to);
 }
 
-// By a kernel of 3 by 3, with rows of a vector or more. Several rows at once, so that what they share is read once.
+// By a kernel of 3 by 3, with rows of a vector or more. Several rows at once: their shared rows are read once.
 template <int Rows>
 HWY_NOINLINE void plane_in_place(const DepthwisePlane& p) {
   const Floats d;
