@@ -1,6 +1,7 @@
-// conv2d and its two adjoints: in float32 through oneDNN (dnn_conv2d.cpp), where the build has it and it gains; else as
-// products with matrices of windows, image by image, parallel over images and groups, and over large images, in float32
-// and forward, directly (direct_conv2d.cpp).
+// conv2d and its two adjoints. Forward in float32, kernels of one pixel (pointwise_conv2d.cpp) and one channel per
+// group (depthwise_conv2d.cpp) read images as they lie. Else in float32 through oneDNN (dnn_conv2d.cpp), where the
+// build has it and it gains; else as products with matrices of windows, image by image, parallel over images and
+// groups, and over large images, in float32 and forward, directly (direct_conv2d.cpp).
 //
 // Tensors are contiguous.
 #include <algorithm>
