@@ -160,6 +160,18 @@ def test_packages_bring_plugins_by_entry_points(tmp_path):
     assert any("gone_device" in folder and why for folder, why in found["folders"])
 
 
+def test_two_packages_whose_files_lie_in_one_place_are_named(tmp_path):
+    manifest(tmp_path / "acme_device", "acme_of_two")
+    for name in ("acme_wave", "acme_curl"):
+        installed(tmp_path, name, "acme_device")
+    tmp_path.chmod(0o755)
+    run = subprocess.run([sys.executable, "-c", PROBE], check=True, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": f"{os.environ['PYTHONPATH']}:{tmp_path}"})  # fmt: skip
+    assert "RuntimeWarning: the installed packages" in run.stderr and "pip uninstall" in run.stderr
+    assert "acme_wave" in run.stderr and "acme_curl" in run.stderr
+    assert ["acme_of_two", "found"] in json.loads(run.stdout)["plugins"]
+
+
 def test_entry_points_are_read_as_the_packaging_guide_has_them():
     from backplane._runtime._entry_points import entries_of
 

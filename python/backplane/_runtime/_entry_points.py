@@ -31,22 +31,22 @@ def entries_of(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.split("[")[0].strip()
 
 
-def _texts() -> Iterator[tuple[str, str]]:
-    """(folder of sys.path, entry_points.txt) of the installed packages whose entry points name the group."""
+def _texts() -> Iterator[tuple[str, str, str]]:
+    """(folder of sys.path, name, entry_points.txt) of the installed packages whose entry points name the group."""
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:
-                places = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
+                places = [(entry.path, entry.name.split("-")[0]) for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue
-        for place in places:
+        for place, name in places:
             try:
                 with open(os.path.join(place, "entry_points.txt"), encoding="utf-8") as file:
                     text = file.read()
             except (OSError, UnicodeDecodeError):
                 continue
             if f"[{GROUP}]" in text:
-                yield folder or ".", text
+                yield folder or ".", name, text
 
 
 def folder_of(package: str) -> str | None:
@@ -65,8 +65,24 @@ def folder_of(package: str) -> str | None:
 def plugin_folders() -> list[str]:
     """The folders of all entry points, in the order of sys.path. In the place of one whose package is missing stands what names it,
     which is no folder, so that the report of folders says so."""
-    found = [_folder_of_entry(site, *entry) for site, text in _texts() for entry in entries_of(text)]
-    return list(dict.fromkeys(found))
+    owners: dict[str, str] = {}
+    for site, owner, text in _texts():
+        for entry in entries_of(text):
+            folder = _folder_of_entry(site, *entry)
+            if owners.setdefault(folder, owner) != owner:
+                _warn_of_two(folder, owners[folder], owner)
+    return list(owners)
+
+
+def _warn_of_two(folder, first, second):
+    import warnings
+
+    warnings.warn(
+        f"the installed packages {first} and {second} both have their plugin in {folder}: the files of one were written over those of the other. "
+        f"Fix: pip uninstall {first} {second}, then install one of them; a plugin needs a namespace of its own",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _folder_of_entry(site: str, name: str, value: str) -> str:
