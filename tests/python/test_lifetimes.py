@@ -159,6 +159,45 @@ def test_tensors_dropped_and_made_beside_resets(simulator, device):
     assert (bp.ones(3, device=device) + 1).numpy().sum() == 6
 
 
+BESIDE_RESETS = """
+import sys, threading, time
+import backplane as bp
+bp.load_plugin({plugin!r})
+device, over = bp.device({device!r}), threading.Event()
+def use():
+    while not over.is_set():
+        try:
+            first, second = bp.Stream(device), bp.Stream(device)
+            for _ in range(20):
+                event = first.record()
+                second.wait(event)
+                second.wait(first)
+                event.query()
+                second.on_complete(lambda: None)
+        except (bp.DeviceLostError, ValueError):  # lost, or all streams are in use
+            pass
+threads = [threading.Thread(target=use) for _ in range(3)]
+sys.setswitchinterval(1e-4)
+for thread in threads: thread.start()
+for _ in range(4000):
+    device.reset()
+    time.sleep(1e-4)
+over.set()
+for thread in threads: thread.join()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("device", ["unkind", "unkindh"])
+def test_streams_and_events_beside_resets(device):
+    """A reset ends a device's streams and stamps: a call that waited for its lock meanwhile is refused."""
+    if not UNKIND.exists():
+        pytest.skip(f"device 'unkind': there is no {UNKIND}")
+    program = BESIDE_RESETS.format(plugin=str(UNKIND), device=device)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0 and ran.stdout.strip() == "done" and not ran.stderr, ran.stdout + ran.stderr
+
+
 def test_a_timeout_must_be_a_time():
     with pytest.raises(ValueError, match="set_wait_timeout: argument seconds: found -1"):
         bp.device("cpu").set_wait_timeout(-1)

@@ -54,10 +54,10 @@ void Capture::end() {
   std::erase(captures, this);
   set_current_stream(device_, before_);
   bp_status status = BP_OK;
-  if (!stale()) {
-    std::lock_guard lock(device_.lock);
+  {
+    std::lock_guard lock(device_.lock);  // which a reset holds
     CallGuard guard;
-    status = slots().end(device_.backend->def.context, device_.ordinal, stream_->handle, &recording_);
+    if (!stale()) status = slots().end(device_.backend->def.context, device_.ordinal, stream_->handle, &recording_);
   }
   leave();
   if (status != BP_OK) throw_device_error(device_, status, "end of a capture");
@@ -78,16 +78,21 @@ void Capture::take(bp_storage* const* reads, int n_reads, bp_storage* const* wri
   for (int i = 0; i < n_writes; ++i) hold(writes[i], writes_);
 }
 
-void Capture::replay(Stream& stream) {
-  BP_CHECK(recording_, VALUE, "replay: the capture is still running. Fix: replay after its block");
+void Capture::check_not_stale() const {
   BP_CHECK(!stale(), DEVICE_LOST, "replay: device ", name_of(device_),
            " was reset after the capture. Fix: capture again");
+}
+
+void Capture::replay(Stream& stream) {
+  BP_CHECK(recording_, VALUE, "replay: the capture is still running. Fix: replay after its block");
+  check_not_stale();
   BP_CHECK(stream.device == &device_, VALUE, "replay: found a stream of device ", name_of(*stream.device),
            ", expected one of device ", name_of(device_));
   BP_CHECK(!stream.capture, VALUE, "replay: the stream is being captured. Fix: replay after the capture's block");
   check_usable(device_);
   {
     std::lock_guard lock(device_.lock);
+    check_not_stale();
     const uint64_t ticket = issue(stream, "replay", reads_.data(), static_cast<int>(reads_.size()), writes_.data(),
                                   static_cast<int>(writes_.size()));
     note_latest(replays_, {&stream, ticket});
@@ -103,10 +108,10 @@ Capture::~Capture() {
   if (active_) {
     std::erase(captures, this);
     set_current_stream(device_, before_);
-    if (!stale()) {
+    {
       std::lock_guard lock(device_.lock);
       CallGuard guard;
-      slots().end(device_.backend->def.context, device_.ordinal, stream_->handle, nullptr);
+      if (!stale()) slots().end(device_.backend->def.context, device_.ordinal, stream_->handle, nullptr);
     }
     leave();
   }
@@ -119,9 +124,11 @@ Capture::~Capture() {
     }
     uses.note_read(use);
   }
-  if (recording_ && !stale() && device_.state == DeviceState::kReady) {  // a lost one may still run it, until its reset
+  if (recording_) {
+    std::lock_guard lock(device_.lock);
     CallGuard guard;
-    slots().destroy(device_.backend->def.context, device_.ordinal, recording_);
+    if (!stale() && device_.state == DeviceState::kReady)  // a lost one may still run it, until its reset
+      slots().destroy(device_.backend->def.context, device_.ordinal, recording_);
   }
   for (const ScratchBlock& block : scratch_) deallocate(device_, block.data, block.size, generation_, uses);
   for (bp_storage* storage : reads_) release(storage);

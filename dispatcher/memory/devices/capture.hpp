@@ -40,6 +40,7 @@ class Capture {
   friend CapturePause;
   void leave();
   bool stale() const;
+  void check_not_stale() const;
   void hold(bp_storage* storage, std::vector<bp_storage*>& list);
   const bp_extension_capture& slots() const { return *device_.backend->extensions.capture; }
 

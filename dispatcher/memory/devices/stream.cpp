@@ -215,6 +215,8 @@ uint64_t issue(Stream& stream, const char* op, bp_storage* const* reads, int n_r
   check_usable(*stream.device);  // it may have been lost since the caller looked
   const std::span read(reads, static_cast<size_t>(n_reads)), written(writes, static_cast<size_t>(n_writes));
   while (Stream* other = first_busy(stream, read, written)) await_turn(*other);
+  BP_CHECK(!stream.retired, DEVICE_LOST, "device ", name_of(*stream.device),
+           ": the stream was made before the device was reset. Fix: make a new one");
   for (int i = 0; i < n_reads; ++i) check_current(*reads[i]);
   for (int i = 0; i < n_writes; ++i) check_current(*writes[i]);
   const uint64_t ticket = stream.open ? stream.open : stream.issued + 1;

@@ -26,6 +26,10 @@ struct core::StreamHold {
   StreamHold(const StreamHold&) = delete;
   void check() const {
     check_usable(device);
+    check_generation();
+  }
+  // Asked again under the device's lock, which a reset holds from the end of its streams on.
+  void check_generation() const {
     BP_CHECK(generation_ == device.generation, DEVICE_LOST, "device ", name_of(device),
              ": the stream was made before the device was reset. Fix: make a new one");
   }
@@ -42,8 +46,10 @@ struct core::StreamHold {
 struct core::EventState {
   explicit EventState(std::shared_ptr<StreamHold> on) : hold(std::move(on)) {}
   ~EventState() {
-    if (!stamp || stream().retired) return;
+    if (!stamp) return;
     Device& device = hold->device;
+    std::lock_guard lock(device.lock);
+    if (stream().retired) return;  // the reset has ended it
     CallGuard guard;
     device.backend->extensions.time->drop(device.backend->def.context, device.ordinal, stamp);
   }
@@ -95,6 +101,7 @@ void wait_for_position(core::StreamHold& waiting, core::Stream& other, uint64_t 
   std::lock_guard lock(waiting.device.lock);
   await_turn(other);
   await_turn(*waiting.stream);
+  waiting.check_generation();
   order_behind(*waiting.stream, {&other, ticket});
 }
 
@@ -172,6 +179,7 @@ void* Stream::handle() const {
   void* handle = nullptr;
   std::lock_guard lock(device.lock);
   await_turn(*hold_->stream);
+  hold_->check_generation();
   CallGuard guard;
   if (bp_status status = streams->handle(device.backend->def.context, device.ordinal, hold_->stream->handle, &handle))
     throw_device_error(device, status, "handle of a stream");
@@ -230,6 +238,7 @@ std::shared_ptr<void> Stream::record_native() const {
   if (bp_status status = events.record(device.backend->def.context, device.ordinal, stream.handle, ticket, &event))
     throw_device_error(device, status, "record of an event");
   std::shared_ptr<void> held(event, [hold = hold_, release = events.release](void* made) {
+    std::lock_guard lock(hold->device.lock);
     if (hold->stream->retired) return;  // the reset has ended it
     CallGuard inside;
     release(hold->device.backend->def.context, hold->device.ordinal, made);
@@ -242,6 +251,7 @@ void Stream::on_complete(std::function<void()> then) const {
   checked(hold_);
   if (!hold_->stream) return then();
   std::lock_guard lock(hold_->device.lock);
+  hold_->check_generation();
   core::on_complete(*hold_->stream, std::move(then));
 }
 
