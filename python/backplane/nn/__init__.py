@@ -19,6 +19,7 @@ from .modules._normalization_layers import *
 from ._parameter import *
 from .modules._recurrent_layers import *
 from .modules._simple_layers import *
+from .modules._synchronised_norm import *
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))
 

@@ -36,7 +36,7 @@ def _channels(function, input):
     return input.shape[1]
 
 
-def _follow(running, value, momentum):
+def follow(running, value, momentum):
     """running = (1 - momentum) · running + momentum · value, in place and without history."""
     if running is None:
         return
@@ -47,10 +47,10 @@ def _follow(running, value, momentum):
         if isinstance(momentum, Tensor):  # the number of batches, of which this one has an equal share
             momentum = 1 / bp.cast(momentum, running.dtype)
         change = momentum * bp.cast(value, running.dtype)
-        _written(lambda: running.mul_(1 - momentum).add_(change))
+        written(lambda: running.mul_(1 - momentum).add_(change))
 
 
-def _written(write):
+def written(write):
     """Changes a running statistic in place. A function of control flow cannot."""
     try:
         write()
@@ -132,10 +132,10 @@ def batch_norm(
         )
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
     if num_batches_tracked is not None:
-        _written(lambda: num_batches_tracked.add_(1))
+        written(lambda: num_batches_tracked.add_(1))
     share = num_batches_tracked if momentum is None else momentum
-    _follow(running_mean, mean, share)
-    _follow(running_var, _unbiased(var, count), share)
+    follow(running_mean, mean, share)
+    follow(running_var, _unbiased(var, count), share)
     return y
 
 
@@ -153,10 +153,10 @@ def instance_norm(
         raise bp.ArgumentValueError(f"instance_norm: argument input: found {count} values per channel, expected more than one")
     axes = list(range(2, input.ndim))
     if running_mean is not None:
-        _follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
+        follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
     if running_var is not None:
         spread = bp.mean(bp.var(input.detach(), axis=axes), axis=[0])
-        _follow(running_var, _unbiased(spread, count), momentum)
+        follow(running_var, _unbiased(spread, count), momentum)
     return bp.group_norm(input, channels, weight, bias, eps=eps)
 
 

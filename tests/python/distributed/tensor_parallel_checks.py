@@ -96,4 +96,41 @@ def check_divided_refusals():
         raise AssertionError("a layer was not refused")
 
 
+def check_batch_norm_of_all_ranks():
+    """Values, statistics and gradients are those of batch norm over the joined batch; also where the ranks' batches differ in size."""
+    n, r = d.size(), d.rank()
+    draw = np.random.default_rng(2)
+    sizes = [3 + i for i in range(n)]
+    begin = sum(sizes[:r])
+    mine = slice(begin, begin + sizes[r])
+    x, cotangent = (draw.normal(size=(sum(sizes), 4, 5), loc=3) for _ in range(2))
+    plain = nn.Sequential(nn.Conv1d(4, 4, 1), nn.BatchNorm1d(4)).double()
+    for i, p in enumerate(plain.parameters()):
+        with bp.no_grad():
+            p.copy_(bp.asarray(np.random.default_rng(i).normal(size=p.shape)))
+    joined = nn.Sequential(nn.Conv1d(4, 4, 1), nn.BatchNorm1d(4)).double()
+    joined.load_state_dict(plain.state_dict())
+    joined = nn.SyncBatchNorm.convert_sync_batchnorm(joined)
+    assert type(joined[1]) is nn.SyncBatchNorm and list(joined.state_dict()) == list(plain.state_dict())
+
+    def run(model, part):
+        given = bp.asarray(x[part], requires_grad=True)
+        y = model(given)
+        (y * bp.asarray(cotangent[part])).sum().backward()
+        return y.detach().numpy(), given.grad.numpy(), {name: p.grad for name, p in model.named_parameters()}
+
+    (whole, gx, gradients), (found, own_gx, own_gradients) = run(plain, slice(None)), run(joined, mine)
+    np.testing.assert_allclose(found, whole[mine], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(own_gx, gx[mine], rtol=1e-8, atol=1e-10)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(d.all_reduce(own_gradients[name]).numpy(), gradient.numpy(), rtol=1e-8, atol=1e-10, err_msg=name)
+    for name, buffer in plain.named_buffers():
+        np.testing.assert_allclose(dict(joined.named_buffers())[name].numpy(), buffer.numpy(), rtol=1e-9, err_msg=name)
+    half = nn.SyncBatchNorm(4)(bp.asarray(x[mine], dtype=bp.float16))
+    assert half.dtype == bp.float16
+    np.testing.assert_allclose(half.detach().numpy().astype(float), nn.BatchNorm1d(4)(bp.asarray(x, dtype=bp.float32)).detach().numpy()[mine], atol=5e-3)
+    joined.eval(), plain.eval()
+    np.testing.assert_allclose(joined(bp.asarray(x[mine])).detach().numpy(), plain(bp.asarray(x[mine])).detach().numpy(), rtol=1e-9)
+
+
 CHECKS = {name: f for name, f in globals().items() if name.startswith("check_")}

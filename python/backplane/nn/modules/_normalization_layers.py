@@ -80,6 +80,9 @@ class _BatchNorm(_RunningNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input, self.ndims)
+        return self._by_own_batch(input)
+
+    def _by_own_batch(self, input):
         by_batch = self.training or self.running_mean is None
         follows = self.training and self.running_mean is not None
         mean, var = (self.running_mean, self.running_var) if follows or not by_batch else (None, None)
