@@ -211,9 +211,18 @@ bool is_method_of(PyObject* object, PyObject* function) {
   return name && PyUnicode_Check(name.get()) && _PyType_Lookup(Py_TYPE(object), name.get()) == function;
 }
 
+// Do its objects draw from a seed, a new one where they are made without?
+bool is_random_generator(const PyTypeObject* type) {
+  if (string_view(type->tp_name).starts_with("numpy.random.")) return true;
+  for (; type; type = type->tp_base)
+    if (string_view(type->tp_name) == "_random.Random") return true;
+  return false;
+}
+
 void note_class(PyObject* type, const SeenCall& call, Reads& reads, const Reads::Storing& at) {
   const string_view name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
-  if (name.starts_with("numpy.random.") && call.arguments.empty())
+  const bool has_seed = !call.arguments.empty() && call.arguments.front() != Py_None;
+  if (!has_seed && is_random_generator(reinterpret_cast<PyTypeObject*>(type)))
     return reads.refuse("makes a random generator with a seed that is new each time", at);
   if (name.starts_with("numpy.") && std::any_of(call.arguments.begin(), call.arguments.end(), is_moment))
     return reads.refuse("reads a clock", at);

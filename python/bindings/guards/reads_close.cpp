@@ -1,5 +1,6 @@
 // When the run has ended: which notes are guards, which effects are to be repeated, and what cannot be.
 #include <algorithm>
+#include <array>
 
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
@@ -252,6 +253,22 @@ bool Reads::left_no_trace(const Effects::Effect& effect) {
   }
 }
 
+// Is it a cache of Python's or NumPy's modules? A replay need not fill it.
+static bool is_known_cache(PyObject* holder) {
+  constexpr std::array<const char*, 3> kCaches[] = {
+      {"re", "_cache", nullptr},           {"re", "_cache2", nullptr},           {"numpy", "iinfo", "_min_vals"},
+      {"numpy", "iinfo", "_max_vals"},     {"numpy", "finfo", "_finfo_cache"},   {"linecache", "cache", nullptr},
+  };
+  return std::any_of(std::begin(kCaches), std::end(kCaches), [&](const auto& path) {
+    const PyRef name = PyRef::steal(PyUnicode_FromString(path[0]));
+    PyRef found = PyRef::steal(name ? PyImport_GetModule(name.get()) : nullptr);
+    for (size_t i = 1; i < path.size() && path[i] && found; ++i)
+      found = PyRef::steal(PyObject_GetAttrString(found.get(), path[i]));
+    PyErr_Clear();
+    return found && found.get() == holder;
+  });
+}
+
 bool Reads::close_effects(const Closing& closing) {
   auto& effects = effects_.all();
   for (const Effects::Effect& effect : effects) {
@@ -277,6 +294,7 @@ bool Reads::close_effects(const Closing& closing) {
   for (const Effects::Effect& effect : effects) {
     const auto owner = owner_of_dict_.find(effect.holder.get());
     drops.push_back(!effect.arguments || is_overwritten(effect) || left_no_trace(effect) ||
+                    is_known_cache(effect.holder.get()) ||
                     is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get()));
   }
   std::vector<Effects::Effect> kept;

@@ -1,5 +1,7 @@
 """Laws of make_graph: what is captured is what the function does, at whatever transforms; what cannot be is an error that says so."""
 
+import re
+
 import backplane as bp
 import numpy as np
 import pytest
@@ -293,3 +295,11 @@ def test_an_error_of_a_compiled_derivative_names_the_line():
 
     with pytest.raises(bp.DataError, match=rf"{__file__}:{inverse.__code__.co_firstlineno + 1}\)"):
         bp.grad(bp.compile(inverse))(bp.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("number", [lambda: float(np.iinfo("int16").max), lambda: len(re.findall("never|asked", "asked before")), lambda: float(np.finfo("float16").eps)])
+def test_caches_of_libraries_are_no_effects(number):
+    """They fill at the first use, which may be in a trace."""
+    for cache in (re._cache, np.iinfo._min_vals, np.iinfo._max_vals, np.finfo._finfo_cache):
+        cache.clear()
+    assert bp.make_graph(lambda x: x * number())(bp.ones(2))(bp.ones(2))[0].tolist() == [number()] * 2

@@ -45,6 +45,11 @@ FRESH = {
     "secrets": lambda: secrets.randbits(48),
     "uuid": lambda: uuid.uuid4().int >> 80,
     "SystemRandom": lambda: random.SystemRandom().random(),
+    "Random": lambda: random.Random().random(),
+    "Random of None": lambda: random.Random(None).gauss(0, 1),
+    "subclass of Random": lambda: type("Mine", (random.Random,), {})().random(),
+    "RandomState": lambda: np.random.RandomState().rand(),
+    "RandomState of None": lambda: np.random.RandomState(None).rand(),
     "default_rng": lambda: np.random.default_rng().random(),
 }
 
