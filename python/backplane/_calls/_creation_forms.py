@@ -102,7 +102,8 @@ def _created(name, of_tensors):
         if name.endswith("_like") and "shape" in named and args and _is_tensor(args[0]):
             args = (_core.empty(named.pop("shape"), args[0].dtype, args[0].device), *args[1:])
         if requires_grad is not _MISSING:
-            return getattr(op, name)(*args, **named).requires_grad_(requires_grad)
+            found = getattr(op, name)(*args, **named)
+            return found.requires_grad_() if requires_grad else found
         if args is not given or named.keys() != more.keys():
             return getattr(op, name)(*args, **named)
         return of_tensors(*args, **more) if of_tensors else NotImplemented

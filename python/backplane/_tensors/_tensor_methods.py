@@ -199,7 +199,8 @@ def _split(x: Tensor, /, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
 def _new(x, shape, value, dtype, device, requires_grad=False):
     shape = shape[0] if len(shape) == 1 else shape
-    return op.full(shape, value, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device).requires_grad_(requires_grad)
+    found = op.full(shape, value, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
+    return found.requires_grad_() if requires_grad else found
 
 
 def _new_zeros(

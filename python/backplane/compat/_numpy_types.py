@@ -138,17 +138,21 @@ class Grid:
     def __getitem__(self, key):
         if not isinstance(key, tuple):
             return _steps(key)
-        rows = meshgrid(*map(_steps, key), indexing="ij", sparse=self._sparse)
+        of_floats = any(map(_is_of_floats, key))
+        rows = meshgrid(*(_steps(part, of_floats) for part in key), indexing="ij", sparse=self._sparse)
         return rows if self._sparse else op.stack(rows)
 
 
-def _steps(part):
+def _is_of_floats(part):
+    return any(isinstance(value, (float, complex)) for value in (part.start, part.stop, part.step))
+
+
+def _steps(part, of_floats=False):
     start = 0 if part.start is None else part.start
     if isinstance(part.step, complex):
         return op.linspace(start, part.stop, int(abs(part.step)), dtype=_core.float64)
     step = 1 if part.step is None else part.step
-    is_float = any(isinstance(value, float) for value in (start, part.stop, step))
-    return op.arange(start, part.stop, step, dtype=_core.float64 if is_float else _core.int64)
+    return op.arange(start, part.stop, step, dtype=_core.float64 if of_floats or _is_of_floats(part) else _core.int64)
 
 
 class Joined:

@@ -24,6 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _are_one(query, key, value):
+    return query is key and key is value
+
+
 class MultiheadAttention(Module):
     """Attention of num_heads heads: projections of query, key and value, softmax(q kᵀ / sqrt(size of a head)) v, and a projection.
 
@@ -121,7 +125,7 @@ class MultiheadAttention(Module):
     def _projections(self, query, key, value):
         e, bias = self.embed_dim, self.in_proj_bias
         if self._qkv_same_embed_dim:
-            if query is key and key is value:
+            if bp.unguarded(_are_one, query, key, value):  # which changes how they are computed, and not the values
                 return bp.split(F.linear(query, self.in_proj_weight, bias), [e, e, e], dim=-1)
             weights = [self.in_proj_weight[i * e : (i + 1) * e] for i in range(3)]
         else:
