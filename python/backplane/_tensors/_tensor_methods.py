@@ -198,8 +198,7 @@ def _split(x: Tensor, /, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
 
 def _new(x, shape, value, dtype, device, requires_grad=False):
-    shape = shape[0] if len(shape) == 1 else shape
-    found = op.full(shape, value, dtype=x.dtype if dtype is None else dtype, device=x.device if device is None else device)
+    found = op.full(shape[0] if len(shape) == 1 else shape, value, dtype=dtype or x.dtype, device=device or x.device)
     return found.requires_grad_() if requires_grad else found
 
 

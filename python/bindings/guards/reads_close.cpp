@@ -256,8 +256,8 @@ bool Reads::left_no_trace(const Effects::Effect& effect) {
 // Is it a cache of Python's or NumPy's modules? A replay need not fill it.
 static bool is_known_cache(PyObject* holder) {
   constexpr std::array<const char*, 3> kCaches[] = {
-      {"re", "_cache", nullptr},           {"re", "_cache2", nullptr},           {"numpy", "iinfo", "_min_vals"},
-      {"numpy", "iinfo", "_max_vals"},     {"numpy", "finfo", "_finfo_cache"},   {"linecache", "cache", nullptr},
+      {"re", "_cache", nullptr},       {"re", "_cache2", nullptr},         {"numpy", "iinfo", "_min_vals"},
+      {"numpy", "iinfo", "_max_vals"}, {"numpy", "finfo", "_finfo_cache"}, {"linecache", "cache", nullptr},
   };
   return std::any_of(std::begin(kCaches), std::end(kCaches), [&](const auto& path) {
     const PyRef name = PyRef::steal(PyUnicode_FromString(path[0]));

@@ -34,13 +34,12 @@ class SyncBatchNorm(_BatchNorm):
         if input.ndim < 2:
             raise bp.ShapeError(f"SyncBatchNorm: argument input: found {input.ndim} axes, expected at least 2")
         self._check(input, (input.ndim,))
-        by_batch = self.training or self.running_mean is None
-        if not by_batch or not bp.distributed.is_initialized() or self._ranks() == 1:
-            return self._by_own_batch(input)
-        return self._by_all_batches(input)
+        return self._by_all_batches(input) if self._needs_others() else self._by_own_batch(input)
 
-    def _ranks(self):
-        return bp.distributed.size() if self.process_group is None else self.process_group.size
+    def _needs_others(self):
+        if not (self.training or self.running_mean is None) or not bp.distributed.is_initialized():
+            return False
+        return (bp.distributed.size() if self.process_group is None else self.process_group.size) > 1
 
     def _sum(self, x):
         """Over the ranks."""
@@ -71,8 +70,7 @@ class SyncBatchNorm(_BatchNorm):
         """The module with a SyncBatchNorm in the place of each batch norm in it, with the same tensors. A batch norm itself is answered by
         a new layer, any other module changes in place."""
         if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
-            if not module.is_sized:
-                module.refuse_unsized()
+            list(module.parameters())  # refuses a layer that has not seen an input
             made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
             for name in ("weight", "bias"):
                 made.register_parameter(name, getattr(module, name))
