@@ -231,7 +231,7 @@ bp_status copies_the_input(const bp_frame* frame, bp_executable*, const bp_value
 }
 void destroys_nothing(void*, bp_executable*) {}
 
-void pauses(void*) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+void pauses(void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
 
 // Operands pass through one block for all executions: in order on one stream, not on two.
 bp_status negates_by_way_of_one_block(const bp_frame* frame, bp_executable*, const bp_value* inputs, int32_t,
