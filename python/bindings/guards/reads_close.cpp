@@ -253,11 +253,16 @@ bool Reads::left_no_trace(const Effects::Effect& effect) {
   }
 }
 
-// Is it a cache of Python's or NumPy's modules? A replay need not fill it.
-static bool is_known_cache(PyObject* holder) {
+// Does it fill a cache of Python's or NumPy's modules? A replay need not do so.
+static bool fills_library_cache(const Effects::Effect& effect) {
+  PyObject* const holder = effect.holder.get();
+  if (effect.by_library && PyDict_Check(holder) && effect.place.find("_cache") != std::string::npos)
+    return true;  // as those of re and logging
   constexpr std::array<const char*, 3> kCaches[] = {
-      {"re", "_cache", nullptr},       {"re", "_cache2", nullptr},         {"numpy", "iinfo", "_min_vals"},
-      {"numpy", "iinfo", "_max_vals"}, {"numpy", "finfo", "_finfo_cache"}, {"linecache", "cache", nullptr},
+      {"numpy", "iinfo", "_min_vals"},
+      {"numpy", "iinfo", "_max_vals"},
+      {"numpy", "finfo", "_finfo_cache"},
+      {"linecache", "cache", nullptr},
   };
   return std::any_of(std::begin(kCaches), std::end(kCaches), [&](const auto& path) {
     const PyRef name = PyRef::steal(PyUnicode_FromString(path[0]));
@@ -294,7 +299,7 @@ bool Reads::close_effects(const Closing& closing) {
   for (const Effects::Effect& effect : effects) {
     const auto owner = owner_of_dict_.find(effect.holder.get());
     drops.push_back(!effect.arguments || is_overwritten(effect) || left_no_trace(effect) ||
-                    is_known_cache(effect.holder.get()) ||
+                    fills_library_cache(effect) ||
                     is_made(closing.made, owner == owner_of_dict_.end() ? effect.holder.get() : owner->second.get()));
   }
   std::vector<Effects::Effect> kept;

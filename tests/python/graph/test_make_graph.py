@@ -1,6 +1,8 @@
 """Laws of make_graph: what is captured is what the function does, at whatever transforms; what cannot be is an error that says so."""
 
+import logging
 import re
+import time
 
 import backplane as bp
 import numpy as np
@@ -297,9 +299,14 @@ def test_an_error_of_a_compiled_derivative_names_the_line():
         bp.grad(bp.compile(inverse))(bp.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("number", [lambda: float(np.iinfo("int16").max), lambda: len(re.findall("never|asked", "asked before")), lambda: float(np.finfo("float16").eps)])
+LOGGER = logging.getLogger("backplane.test_make_graph")
+
+
+@pytest.mark.parametrize("number", [lambda: float(np.iinfo("int16").max), lambda: len(re.findall("never|asked", "asked before")), lambda: float(np.finfo("float16").eps),
+                                    lambda: LOGGER.info("in a trace") or 3.0, lambda: time.strptime("30 Nov 2026", "%d %b %Y").tm_year])  # fmt: skip
 def test_caches_of_libraries_are_no_effects(number):
     """They fill at the first use, which may be in a trace."""
     for cache in (re._cache, np.iinfo._min_vals, np.iinfo._max_vals, np.finfo._finfo_cache):
         cache.clear()
+    LOGGER.manager._clear_cache()
     assert bp.make_graph(lambda x: x * number())(bp.ones(2))(bp.ones(2)).tolist() == [number()] * 2
