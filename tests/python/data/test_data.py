@@ -8,7 +8,10 @@ import pytest
 
 import backplane as bp
 from backplane import data
+from sanitized import SANITIZED
 
+# Workers are forked beside threads of the loader, one of which may then hold a lock of the address sanitizer's allocator.
+WORKERS = [0] if SANITIZED else [0, 2]
 X, Y = bp.arange(20).reshape(10, 2), bp.arange(10)
 
 
@@ -35,7 +38,7 @@ def numbers(loader):
     return [batch[1].tolist() for batch in loader]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", WORKERS)
 def test_batches_of_examples(workers):
     batches = list(data.DataLoader(Numbers(), batch_size=3, num_workers=workers))
     assert [batch["i"].tolist() for batch in batches] == [[0, 1, 2], [3, 4, 5], [6]]
@@ -58,7 +61,8 @@ def shuffled(seed, workers=0, rows=10, **options):
     return data.DataLoader(data.TensorDataset(X[:rows], Y[:rows]), **{"batch_size": 3, "shuffle": True, **options}, generator=bp.Generator(seed), num_workers=workers)
 
 
-@pytest.mark.parametrize(("workers", "then"), [(0, 0), (2, 2), (0, 2), (2, 0)])
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("then", WORKERS)
 def test_a_position_is_resumed(workers, then):
     loader = shuffled(3, workers)
     batches = iter(loader)
@@ -108,6 +112,7 @@ class Draws(Numbers):
         return int(np.random.randint(1 << 30)), random.getrandbits(30), int(bp.randint(0, 1 << 30, ()))
 
 
+@pytest.mark.skipif(SANITIZED, reason="workers are forked; see WORKERS")
 def test_workers_draw_different_numbers_and_the_same_again():
     passes = []
     for _ in range(2):
