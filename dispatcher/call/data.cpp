@@ -96,6 +96,19 @@ Tensor unwritten(const char* who, Shape shape, bp_dtype dtype, bp_device device)
   return Tensor::adopt(new_tensor(d, dtype, static_cast<int32_t>(shape.size()), shape.data()));
 }
 
+// Of a contiguous tensor: `fill` writes all of its bytes, on a device without host memory by way of a buffer.
+template <class Fill>
+void write_elements(const Tensor& t, const Fill& fill) {
+  bp_storage* storage = t.get()->storage;
+  const uint64_t nbytes = t.get()->nbytes;
+  const bool direct = storage->device->host_memory();
+  const std::unique_ptr<char[]> staging(direct ? nullptr : new char[nbytes]);
+  char* bytes = direct ? static_cast<char*>(storage->data) : staging.get();
+  fill(bytes);
+  if (t.dtype() == BP_BOOL) make_bools(bytes, nbytes);
+  if (!direct) copy_from_host(*storage->device, storage, 0, bytes, nbytes);
+}
+
 void require_data(const Tensor& t, const char* who) {
   BP_CHECK(t, VALUE, who, ": the tensor is empty");
   BP_CHECK(!(t.get()->flags & BP_TENSOR_WRAPPER), VALUE, who,
@@ -130,11 +143,9 @@ Tensor from_host(const void* data, Shape shape, Shape strides, bp_dtype dtype, b
   int64_t steps[kMaxRank];  // in bytes
   const int64_t* elements = strides.empty() ? result.strides().data() : strides.data();
   for (size_t i = 0; i < shape.size(); ++i) steps[i] = elements[i] * kItemSize[dtype];
-  std::vector<char> staging(d.host_memory() ? 0 : nbytes);
-  char* packed = d.host_memory() ? static_cast<char*>(storage->data) : staging.data();
-  gather(packed, static_cast<const char*>(data), shape.data(), steps, result.ndim(), kItemSize[dtype]);
-  if (dtype == BP_BOOL) make_bools(packed, nbytes);
-  if (!d.host_memory()) copy_from_host(d, storage, 0, packed, nbytes);
+  write_elements(result, [&](char* packed) {
+    gather(packed, static_cast<const char*>(data), shape.data(), steps, result.ndim(), kItemSize[dtype]);
+  });
   return result;
 }
 
@@ -142,15 +153,7 @@ Tensor core::filled(const char* who, Shape shape, bp_dtype dtype, bp_device devi
                     const std::function<void(char*)>& fill) {
   CallGuard guard;
   Tensor result = unwritten(who, shape, dtype, device);
-  const uint64_t nbytes = result.get()->nbytes;
-  if (nbytes == 0) return result;
-  bp_storage* storage = result.get()->storage;
-  const bool direct = storage->device->host_memory();
-  const std::unique_ptr<char[]> staging(direct ? nullptr : new char[nbytes]);
-  char* bytes = direct ? static_cast<char*>(storage->data) : staging.get();
-  fill(bytes);
-  if (dtype == BP_BOOL) make_bools(bytes, nbytes);
-  if (!direct) copy_from_host(*storage->device, storage, 0, bytes, nbytes);
+  if (result.get()->nbytes > 0) write_elements(result, fill);
   return result;
 }
 

@@ -8,7 +8,7 @@
 namespace backplane::core {
 
 // A contiguous tensor. `fill` writes all of its bytes: on a device without host memory, into a buffer that is copied
-// there. A byte of a bool that is neither 0 nor 1 becomes 1. Errors name `who`.
+// there. A bool of any byte but 0 becomes 1. Errors name `who`.
 Tensor filled(const char* who, Shape shape, bp_dtype dtype, bp_device device, const std::function<void(char*)>& fill);
 
 }  // namespace backplane::core

@@ -184,8 +184,8 @@ void HeaderReader::end_tensor() {
   header_.tensors.push_back(std::move(tensor_));
 }
 
-// Sorting takes the same time whatever the names are, which a table of hashes would not. The stable sort merges what is
-// in order, and numbered names mostly are.
+// Sorting takes the same time whatever the names are. A table of hashes would not. The stable sort merges runs that are
+// in order, as numbered names mostly are.
 void sort_by_name(TensorHeader& header) {
   std::vector<uint32_t>& order = header.by_name;
   const auto name = [&](uint32_t i) -> const std::string& { return header.tensors[i].name; };

@@ -49,12 +49,16 @@ def _by_numpys_rules(name, method, inputs, more):
         raise _core.ArgumentTypeError(f"numpy.{name}{'' if method == '__call__' else '.' + method}: found a Tensor, which it does not take. Fix: give it x.numpy()")
     out = more.pop("out", (None,))
     if method == "at" and isinstance(inputs[0], numpy.ndarray) or any(isinstance(one, numpy.ndarray) for one in out):
-        inputs = [value.__array__() if isinstance(value, _core.Tensor) else value for value in inputs]
-        more = {word: value.__array__() if isinstance(value, _core.Tensor) else value for word, value in more.items()}
-        return getattr(getattr(numpy, name), method)(*inputs, **more, **({} if method == "at" else {"out": out}))
+        whole, place = getattr(getattr(numpy, name), method), {} if method == "at" else {"out": out}
+        return _called(lambda *args, **words: whole(*args, **words, **place), _to_array, inputs, more)
     if any(one is not None for one in out):
         more["out"] = out[0] if len(out) == 1 else out
-    return call(*map(_to_tensor, inputs), **{word: _to_tensor(value) for word, value in more.items()})
+    return _called(call, _to_tensor, inputs, more)
+
+
+def _called(call, convert, args, kwargs):
+    """The call, with each of its arguments converted."""
+    return call(*map(convert, args), **{word: convert(value) for word, value in kwargs.items()})
 
 
 def _is_comparable(value):
@@ -65,15 +69,13 @@ def array_function(x: Any, func: Any, types: Any, args: Any, kwargs: Any, /) -> 
     """NumPy's protocol for its other functions."""
     package, name, module = _namespace.package, func.__name__, getattr(func, "__module__", "") or ""
     if name in _CHANGING and args and isinstance(args[0], _core.Tensor):
-        from ..compat import numpy as numpys
+        from ..compat import numpy as forms
 
-        return getattr(numpys, name)(*map(_to_tensor, args), **{word: _to_tensor(value) for word, value in kwargs.items()})
+        return _called(getattr(forms, name), _to_tensor, args, kwargs)
     spaces = {"numpy": package, "numpy.linalg": package.linalg, "numpy.fft": package.fft}
     numpys = name in _NUMPYS_ALONE or (name in _OF_ANYTHING and not all(map(_is_numeric, args)))
     ours = None if numpys else getattr(spaces.get(module), name, None)
-    call = func._implementation if ours is None else ours
-    convert = _to_array if ours is None else _to_tensor
-    return call(*map(convert, args), **{word: convert(value) for word, value in kwargs.items()})
+    return _called(func._implementation, _to_array, args, kwargs) if ours is None else _called(ours, _to_tensor, args, kwargs)
 
 
 def _is_numeric(value):

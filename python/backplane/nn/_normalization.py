@@ -36,7 +36,7 @@ def _channels(function, input):
     return input.shape[1]
 
 
-def follow(running, value, momentum):
+def _follow(running, value, momentum):
     """running = (1 - momentum) · running + momentum · value, in place and without history."""
     if running is None:
         return
@@ -47,10 +47,10 @@ def follow(running, value, momentum):
         if isinstance(momentum, Tensor):  # the number of batches, of which this one has an equal share
             momentum = 1 / bp.cast(momentum, running.dtype)
         change = momentum * bp.cast(value, running.dtype)
-        written(lambda: running.mul_(1 - momentum).add_(change))
+        _written(lambda: running.mul_(1 - momentum).add_(change))
 
 
-def written(write):
+def _written(write):
     """Changes a running statistic in place. A function of control flow cannot."""
     try:
         write()
@@ -101,7 +101,18 @@ def group_norm(
     return bp.group_norm(input, num_groups, weight, bias, eps=eps)
 
 
-def _unbiased(var: Tensor, count: int) -> Tensor:
+def follow_batch(
+    running_mean: Tensor | None, running_var: Tensor | None, num_batches_tracked: Tensor | None, mean: Tensor, var: Tensor, count: int | Tensor, momentum: float | None
+) -> None:
+    """Counts a batch, whose mean and biased variance are over `count` values, and lets the running statistics follow. momentum None: their mean over the batches."""
+    if num_batches_tracked is not None:
+        _written(lambda: num_batches_tracked.add_(1))
+    share = num_batches_tracked if momentum is None else momentum
+    _follow(running_mean, mean, share)
+    _follow(running_var, _unbiased(var, count), share)
+
+
+def _unbiased(var: Tensor, count: int | Tensor) -> Tensor:
     # Not by count / (count - 1): a graph of dynamic sizes takes sums of sizes as numbers, and not their quotients.
     return var + var / (count - 1)
 
@@ -131,11 +142,7 @@ def batch_norm(
             "Fix: pass an integer tensor, which begins at 0 and is counted up in place"
         )
     y, mean, var = bp.batch_norm(input, weight, bias, eps=eps)
-    if num_batches_tracked is not None:
-        written(lambda: num_batches_tracked.add_(1))
-    share = num_batches_tracked if momentum is None else momentum
-    follow(running_mean, mean, share)
-    follow(running_var, _unbiased(var, count), share)
+    follow_batch(running_mean, running_var, num_batches_tracked, mean, var, count, momentum)
     return y
 
 
@@ -153,10 +160,10 @@ def instance_norm(
         raise bp.ArgumentValueError(f"instance_norm: argument input: found {count} values per channel, expected more than one")
     axes = list(range(2, input.ndim))
     if running_mean is not None:
-        follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
+        _follow(running_mean, bp.mean(input.detach(), axis=[0, *axes]), momentum)
     if running_var is not None:
         spread = bp.mean(bp.var(input.detach(), axis=axes), axis=[0])
-        follow(running_var, _unbiased(spread, count), momentum)
+        _follow(running_var, _unbiased(spread, count), momentum)
     return bp.group_norm(input, channels, weight, bias, eps=eps)
 
 

@@ -10,7 +10,7 @@ import backplane as bp
 from backplane import data
 from sanitized import SANITIZED
 
-# Workers are forked beside threads of the loader, one of which may then hold a lock of the address sanitizer's allocator.
+# Workers are forked beside threads of the loader. A thread may then hold a lock of the address sanitizer's allocator.
 WORKERS = [0] if SANITIZED else [0, 2]
 X, Y = bp.arange(20).reshape(10, 2), bp.arange(10)
 

@@ -1,4 +1,4 @@
-"""Layers that take the size of their input from the first one become the plain layers, and refuse what they cannot do before."""
+"""Layers that take the size of their input from the first one become the plain layers. Before, they refuse uses that need parameters."""
 
 import copy
 import inspect

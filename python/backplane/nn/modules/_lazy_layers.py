@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 import backplane as bp
 from backplane import Tensor
 
-from ... import _core
+from .._parameter import is_plain
 from ._convolution_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ._layer_arguments import floating
 from ._linear_layers import Linear
@@ -38,7 +38,8 @@ class _Lazy(Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "_layer" in vars(cls):
+        if not hasattr(cls, "_layer") and len(cls.__bases__) == 2:  # the form of the size, and the plain layer
+            cls._layer = cls.__bases__[1]
             whole = inspect.signature(cls._layer)
             cls.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
             cls.__doc__ = f"{cls._layer.__name__} without its first argument.\n\n{inspect.cleandoc(_Lazy.__doc__ or '')}"
@@ -54,7 +55,7 @@ class _Lazy(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else kwargs.get("input")
-        if not isinstance(first, Tensor) or not _core.has_values(first) or _core.transforms_of(first):
+        if not isinstance(first, Tensor) or not is_plain(first):
             found = "a tensor of a trace or a transform" if isinstance(first, Tensor) else type(first).__name__
             raise bp.ArgumentTypeError(f"{type(self).__name__}: argument input: found {found}, expected for the first call a tensor with values")
         if not -first.ndim <= self._axis < first.ndim:
@@ -92,7 +93,7 @@ class _Lazy(Module):
 
 
 class LazyLinear(_Lazy, Linear):
-    _layer, _axis, _sizes = Linear, -1, (("weight", 1),)
+    _axis, _sizes = -1, (("weight", 1),)
 
 
 class _LazyConv(_Lazy):
@@ -100,15 +101,15 @@ class _LazyConv(_Lazy):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    _layer, _axis = Conv1d, -2
+    _axis = -2
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    _layer, _axis = Conv2d, -3
+    _axis = -3
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    _layer, _axis = Conv3d, -4
+    _axis = -4
 
 
 class _LazyConvTranspose(_Lazy):
@@ -116,40 +117,40 @@ class _LazyConvTranspose(_Lazy):
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    _layer, _axis = ConvTranspose1d, -2
+    _axis = -2
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    _layer, _axis = ConvTranspose2d, -3
+    _axis = -3
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    _layer, _axis = ConvTranspose3d, -4
+    _axis = -4
 
 
 class _LazyNorm(_Lazy):
-    _sizes = (("weight", 0), ("running_mean", 0))
+    _axis, _sizes = 1, (("weight", 0), ("running_mean", 0))
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    _layer, _axis = BatchNorm1d, 1
+    pass
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    _layer, _axis = BatchNorm2d, 1
+    pass
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    _layer, _axis = BatchNorm3d, 1
+    pass
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    _layer, _axis = InstanceNorm1d, -2
+    _axis = -2
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    _layer, _axis = InstanceNorm2d, -3
+    _axis = -3
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    _layer, _axis = InstanceNorm3d, -4
+    _axis = -4

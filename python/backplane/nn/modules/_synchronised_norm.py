@@ -7,7 +7,7 @@ from typing import Any
 import backplane as bp
 from backplane import DType, Device, Tensor
 
-from .._normalization import follow, written
+from .._normalization import follow_batch
 from . import _module_tree
 from ._module import Module
 from ._normalization_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
@@ -58,11 +58,7 @@ class SyncBatchNorm(_BatchNorm):
         if self.weight is not None:
             y = y * bp.reshape(bp.cast(self.weight, y.dtype), shape) + bp.reshape(bp.cast(self.bias, y.dtype), shape)
         if self.training and self.running_mean is not None:
-            tracked = self.num_batches_tracked
-            written(lambda: tracked.add_(1))
-            share = tracked if self.momentum is None else self.momentum
-            follow(self.running_mean, mean, share)
-            follow(self.running_var, var + var / (count - 1), share)
+            follow_batch(self.running_mean, self.running_var, self.num_batches_tracked, mean, var, count, self.momentum)
         return bp.cast(y, input.dtype)
 
     @classmethod
