@@ -7,7 +7,8 @@ source "$root/tests/jax.sh"
 
 # What the thread sanitizer is for: tests of C++ whose names match, and files of tests/python.
 threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rain'
-threaded_python=(threads autograd_threads streams waiting errors_follow_data lifetimes capture)
+threaded_python=(test_{threads,autograd_threads,streams,waiting,hung_waits,errors_follow_data,lifetimes,capture,context_settings}.py
+  graph/test_traces_of_threads.py graph/staleness/test_stale_during.py distributed/test_device_{group,provider}.py)
 
 # What `./dev test short` leaves out of tests/python: tests that run programs of their own, and laws of graphs alone. Under
 # a sanitizer these take half of the time, and reach no code that the others do not reach.
@@ -72,8 +73,7 @@ pytest_shared() {
 
 # In one process: what the sanitizer has seen is its exit status.
 threaded_python_tests() { # OPTION...
-  local files=("${threaded_python[@]/%/.py}")
-  pytest_in python "${files[@]/#/tests/python/test_}" "$@"
+  pytest_in python "${threaded_python[@]/#/tests/python/}" "$@"
 }
 
 python_tests() { # OPTION...

@@ -90,10 +90,15 @@ void OpCompiler::compile_shapes() {
   if (!any) return;
   shape.roots.resize(op_.shapes.size(), shape.roots.back());
   const std::vector<bool> used = op_.program.reachable(shape.roots);
-  for (size_t i = 0; i < used.size(); ++i)
-    if (used[i] && op_.program.nodes()[i].kind == BP_NODE_CALL)
+  for (size_t i = 0; i < used.size(); ++i) {
+    const Node& node = op_.program.nodes()[i];
+    if (used[i] && node.kind == BP_NODE_CALL)
       error(entry_.shapes[0].text.location(),
             "the shape calls an op; it may use attributes, builtins and arithmetic only");
+    if (used[i] && node.kind == BP_NODE_BUILTIN &&
+        op_.program.names()[static_cast<size_t>(node.imm)] == "device_computes")
+      error(entry_.shapes[0].text.location(), "the shape asks for the device; it must be the same on every device");
+  }
   check_choices(shape.roots);
   op_.formulas.push_back(std::move(shape));
 }

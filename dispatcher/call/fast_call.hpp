@@ -39,7 +39,8 @@ inline bool must_decompose(const OpEntry& op) noexcept {
   if (first.backend >= plan.n_devices) [[unlikely]]
     return nullptr;
   const FastRow& row = plan.devices[first.backend].fast_row;
-  if (!(row.dtypes & first.storage->device->plain_dtypes & BP_DTYPE_BIT(first.dtype))) [[unlikely]]
+  const bp_dtype_mask plain = first.storage->device->plain_dtypes.load(std::memory_order_relaxed);
+  if (!(row.dtypes & plain & BP_DTYPE_BIT(first.dtype))) [[unlikely]]
     return nullptr;
   if (!((row.granted_flags | operands.traits) & BP_TENSOR_CONTIGUOUS)) return nullptr;
   if (operands.numbers() &&

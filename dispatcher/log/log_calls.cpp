@@ -71,7 +71,8 @@ std::string why_no_row(const Plan& plan, const Operands& operands) {
   if (first.backend >= plan.n_devices) return "the backend has no row";
   const FastRow& row = plan.devices[first.backend].fast_row;
   if (!row.dtypes) return "the backend has no row for it, or one that the fast path cannot call";
-  if (!(row.dtypes & first.storage->device->plain_dtypes & BP_DTYPE_BIT(first.dtype)))
+  const bp_dtype_mask plain = first.storage->device->plain_dtypes.load(std::memory_order_relaxed);
+  if (!(row.dtypes & plain & BP_DTYPE_BIT(first.dtype)))
     return std::string("the best row does not take ") + kDtypeNames[first.dtype] +
            " there, or the device is asynchronous";
   if (!((row.granted_flags | operands.traits) & BP_TENSOR_CONTIGUOUS))

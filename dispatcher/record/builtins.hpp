@@ -1,9 +1,9 @@
 // The functions on numbers, int lists and dtypes that formulas call beside ops, in a table by name: the words of
 // backplane/abi/vocabulary.h.
 //
-// Pure: values in, a value out; lists that a builtin makes live in the evaluation's ValueArena. Integers are int64,
-// numbers go on to the end of uint64, and a result beyond that is an error. Errors name the op of the formula, the
-// builtin, and the value found.
+// Pure, but for device_computes, which asks where the formula runs: values in, a value out; lists that a builtin makes
+// live in the evaluation's ValueArena. Integers are int64, numbers go on to the end of uint64, and a result beyond that
+// is an error. Errors name the op of the formula, the builtin, and the value found.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "call/formulas/run_formula.hpp"
 #include "host_backend.hpp"
 #include "memory/devices/device.hpp"
 #include "null_backend.hpp"
+#include "record/builtins.hpp"
 #include "record/host_table.hpp"
 
 namespace backplane::testing {
@@ -84,6 +86,18 @@ TEST(LackedDtypes, ALackedResultIsRefusedBeforeTheKernel) {
               }),
               HasSubstr("does not compute in float64"));
   EXPECT_THAT(refusal([&] { op("sum", {value(narrow), {}, dtype_arg(BP_FLOAT64)}); }), HasSubstr("float64"));
+}
+
+TEST(LackedDtypes, AFormulaAsksTheDeviceThatItRunsOn) {
+  const auto computes = [](bp_dtype dtype) {
+    core::ValueArena arena;
+    const bp_value in[] = {dtype_arg(dtype)};
+    return core::builtin::device_computes({"bp::linspace", "device_computes", in, arena}).u.i;
+  };
+  EXPECT_EQ(computes(BP_FLOAT64), 1);
+  const core::NumbersOn device(device_without_float64());
+  EXPECT_EQ(computes(BP_FLOAT64), 0);
+  EXPECT_EQ(computes(BP_FLOAT32), 1);
 }
 
 }  // namespace

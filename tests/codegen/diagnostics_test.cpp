@@ -124,6 +124,10 @@ const Mistake kMistakes[] = {
      "  - op: f(Tensor x) -> Tensor\n    doc: F.\n    primitive: unary\n    dtypes: bool\n    shape: 'let y = add(x, "
      "x); y.shape'\n    batch: loop\n    samples: [{x: [2]}]\n",
      "7:13", "the shape calls an op"},
+    {"shape_asks_device",
+     "  - op: f(Tensor x) -> Tensor\n    doc: F.\n    primitive: unary\n    dtypes: bool\n    shape: "
+     "'x.shape if device_computes(x.dtype) else []'\n    batch: loop\n    samples: [{x: [2]}]\n",
+     "7:13", "the shape asks for the device"},
     {"shape_count",
      "  - op: f(Tensor x) -> (Tensor a, Tensor b)\n    doc: F.\n    primitive: unary\n    dtypes: bool\n    shape: "
      "['same(x)', 'same(x)', 'same(x)']\n    samples: [{x: [2]}]\n",

@@ -100,6 +100,7 @@ TEST_F(Builtins, EveryNameOfTheReferenceIsThere) {
                            "finfo_min",
                            "finfo_max",
                            "finfo_eps",
+                           "device_computes",
                            "number_dtype",
                            "float",
                            "int",

@@ -343,7 +343,9 @@ TEST(CopyRecord, VerifiesARegionThatIsStated) {
     def.join = each.join;
     EXPECT_THAT(error_of([&] { EXPECT_EQ(copy_record(def)->def.region, each.region); }), HasSubstr(each.words))
         << each.word << " " << each.region;
-    if (*each.words == 0) EXPECT_EQ(error_of([&] { copy_record(def); }), "") << each.word << " " << each.region;
+    if (*each.words == 0) {
+      EXPECT_EQ(error_of([&] { copy_record(def); }), "") << each.word << " " << each.region;
+    }
   }
   ToyRecord toy = with_shape("broadcast", {0}, BP_OP_ELEMENTWISE);
   bp_op_def later = toy.def();

@@ -7,6 +7,8 @@
 #include "call/call_errors.hpp"
 #include "call/formulas/lonely_numbers.hpp"
 #include "call/formulas/wide_formula.hpp"
+#include "memory/devices/device.hpp"
+#include "record/builtins.hpp"
 
 namespace backplane::core {
 namespace {
@@ -48,6 +50,17 @@ void run(const OpEntry& op, const bp_formula& formula, const FormulaInputs& inpu
 
 NumbersOn::NumbersOn(bp_device device) : before_(std::exchange(formula_device, device)) {}
 NumbersOn::~NumbersOn() { formula_device = before_; }
+
+// Here, since the records know no devices.
+bp_value builtin::device_computes(const BuiltinCall& call) {
+  BP_CHECK(call.in[0].tag == BP_TAG_DTYPE, TYPE, call.op, ": ", call.name,
+           " in its formula got a value that is no dtype");
+  const bp_dtype_mask lacks = device_at(device_of_numbers()).properties.lacks;
+  bp_value result{};
+  result.tag = BP_TAG_BOOL;
+  result.u.i = (lacks & BP_DTYPE_BIT(call.in[0].u.i)) == 0;
+  return result;
+}
 
 bp_device device_of_numbers() { return formula_device.backend == kNowhere.backend ? default_device() : formula_device; }
 

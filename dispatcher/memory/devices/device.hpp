@@ -46,8 +46,8 @@ struct Device {
   std::atomic<uint32_t> fork_generation{0};
   bp_device_properties properties{};
   // That it computes in, if it is synchronous, takes any offset and may be used: 0 once it is lost, and in a forked
-  // child until it was made usable there.
-  bp_dtype_mask plain_dtypes = 0;
+  // child until it was made usable there. Calls read it without a lock, in no order with the device's loss.
+  std::atomic<bp_dtype_mask> plain_dtypes{0};
   Device* next_started = nullptr;                // the list of all, which only grows
   Lock lock;                                     // a kernel may call ops while its work is being recorded
   std::vector<std::unique_ptr<Stream>> streams;  // [0] is the default

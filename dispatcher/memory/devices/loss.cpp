@@ -35,7 +35,7 @@ void mark_lost(Device& device, const std::string& cause) {
   DeviceState expected = DeviceState::kReady;
   if (!device.state.compare_exchange_strong(expected, DeviceState::kFailing, std::memory_order_acq_rel)) return;
   device.lost_cause.store(std::make_shared<const std::string>(cause), std::memory_order_release);
-  device.plain_dtypes = 0;
+  device.plain_dtypes.store(0, std::memory_order_relaxed);
   device.state.store(DeviceState::kLost, std::memory_order_release);
 }
 
@@ -52,7 +52,7 @@ bool begin_reset(Device& device) {
     if (device.state.compare_exchange_strong(state, DeviceState::kResetting, std::memory_order_acq_rel)) break;
   }
   device.lost_cause.store(std::make_shared<const std::string>("it is being reset"), std::memory_order_release);
-  device.plain_dtypes = 0;
+  device.plain_dtypes.store(0, std::memory_order_relaxed);
   return true;
 }
 

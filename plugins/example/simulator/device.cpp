@@ -22,6 +22,7 @@ void properties(Backend& backend, int32_t ordinal, bp_device_properties* out) {
   std::snprintf(out->name, sizeof(out->name), "simulated accelerator %d (%s)", ordinal,
                 backend.addressing() == Addressing::kProtected ? "protected memory" : "memory handles");
   out->total_memory = device_memory();
+  if (std::getenv("BACKPLANE_SIM_WITHOUT_FLOAT64")) out->lacks = BP_DTYPE_BIT(BP_FLOAT64) | BP_DTYPE_BIT(BP_COMPLEX128);
   out->alignment = backend.alignment();
   out->dl_device_type = kDLExtDev;
 }

@@ -104,6 +104,7 @@ static inline int bp_shape_param_fits(uint16_t type, uint16_t flags, char letter
   X(contains, "contains", "Li", 2, 'b', 0)                      \
   X(count, "count", "Lx", 2, 'i', 0)                            \
   X(default_value, "default", "?a", 2, 'e', 1)                  \
+  X(device_computes, "device_computes", "d", 1, 'b', 0)         \
   X(expanded_axes, "expanded_axes", "LL", 2, 'L', 0)            \
   X(finfo_eps, "finfo_eps", "d", 1, 'n', 0)                     \
   X(finfo_max, "finfo_max", "d", 1, 'n', 0)                     \
