@@ -126,6 +126,31 @@ void waits_take_no_tickets(const Table& table) {
   }
 }
 
+// Much work on one stream, whose result another stream reads as soon as `completed` says that it has ended.
+void completed_work_has_ended(const Table& table) {
+  constexpr uint64_t kSize = 8 << 20;
+  Block x(table, kSize), y(table, kSize), z(table, kSize);
+  Stream first(table), second(table);
+  const Bytes zeros(kSize, 0);
+  z.put(first, zeros);
+  for (unsigned round = 0; round < 4; ++round) {
+    const Bytes bytes = pattern(kSize, round + 1);
+    x.put(first, bytes);
+    y.put(first, zeros);
+    first.wait();
+    for (int i = 0; i < 8; ++i) y.copy_from(first, z, 0, 0, kSize);
+    y.copy_from(first, x, 0, 0, kSize);
+    const uint64_t ticket = first.flush();
+    const auto start = std::chrono::steady_clock::now();
+    for (uint64_t now = 0; now < ticket; std::this_thread::yield()) {
+      now = first.completed();
+      BP_CHECK(now >= ticket || std::chrono::steady_clock::now() - start < std::chrono::seconds(10), DATA,
+               "completed stays at ", now, " ten seconds after flush(", ticket, ")");
+    }
+    expect_bytes(y.get(second, 0, kSize), bytes, "what another stream read after `completed` had reached the ticket");
+  }
+}
+
 // Much work on one stream, whose result another stream reads: without the wait, it would read too early.
 void streams_wait(const Table& table) {
   constexpr uint64_t kSize = 8 << 20;
@@ -289,6 +314,7 @@ void run_device_laws(const Subject& subject, const Options& options, const Progr
             {kDeviceLaws, "deallocate", [&] { freed_memory_comes_back(table); }}};
   if (!table.synchronous()) {
     laws.push_back({kDeviceLaws, "tickets", [&] { tickets_complete(table); }});
+    laws.push_back({kDeviceLaws, "ended work", [&] { completed_work_has_ended(table); }});
     laws.push_back({kDeviceLaws, "tickets of waits", [&] { waits_take_no_tickets(table); }});
     laws.push_back({kDeviceLaws, "stream_wait", [&] { streams_wait(table); }});
   }

@@ -365,7 +365,7 @@ Tensor to_device(const Tensor& tensor, bp_device device, bool non_blocking) {
       copy_between(*result.get()->storage->device, result.get()->storage, 0, source, from.storage, from.dl.byte_offset,
                    from.nbytes);
   }
-  moved(tensor, result);
+  device_copy_hook(tensor, result);
   return result;
 }
 
@@ -380,7 +380,7 @@ Tensor pin(const Tensor& tensor, bp_device device) {
   if (block && block->backend == &backend) return tensor;
   Tensor result = pinned_like(tensor, backend);
   to_host(tensor, result.get()->storage->data);
-  moved(tensor, result);
+  device_copy_hook(tensor, result);
   return result;
 }
 

@@ -21,7 +21,7 @@ namespace backplane::core {
 constinit std::atomic<bool> force_decomposition{false};
 constinit std::atomic<bool> native_formulas{true};
 constinit Counters counters;
-constinit Moved moved = nullptr;
+constinit DeviceCopyHook device_copy_hook = nullptr;
 
 namespace {
 
@@ -33,7 +33,7 @@ void check_slots(const OpEntry& op, const bp_value* outs, int32_t n_outs) {
   BP_CHECK(outs || n_outs == 0, TYPE, op.record->name, ": the address of its out slots is null");
 }
 
-bool leaves_out(const Call& call) {
+bool has_unwanted_result(const Call& call) {
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (call.outs[i].flags & BP_VALUE_NOT_WANTED) return true;
   return false;
@@ -131,7 +131,7 @@ uint64_t keys_of_target(TensorImpl* target, uint64_t mask) {
     if (call.outs[i].flags & BP_VALUE_GIVEN) keys |= keys_of_target(impl(call.outs[i].u.t), call.mask);
   const Plan& plan = op.plan();
   keys = intercepting(plan, keys, call.mask);
-  if (keys && call.n_outs > 1 && leaves_out(call)) [[unlikely]]
+  if (keys && call.n_outs > 1 && has_unwanted_result(call)) [[unlikely]]
     return call_for_all_results(call);
   // Without a tensor of a level or a new one, nothing of this call belongs to a level.
   if (!(keys & (kLevelKey | kCreationKey))) call.mask &= ~kCreationKey;
@@ -150,7 +150,7 @@ void dispatch(const Call& call) {
   dispatch_slow(call);
 }
 
-void call_declined(const OpEntry& op, const bp_value* args, bp_value* outs) {
+void call_slow(const OpEntry& op, const bp_value* args, bp_value* outs) {
   if (op.withdrawn.load(std::memory_order_acquire)) [[unlikely]]
     fail_entry(op.handle);
   check_slots(op, outs, op.n_results);
@@ -228,7 +228,7 @@ void call_key(const Call& call, const KeySlot* slot) {
 bp_status call_packed_whole(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept {
   CallGuard guard(after);
   try {
-    call_declined(op, args, outs);
+    call_slow(op, args, outs);
     return BP_OK;
   } catch (...) {
     return fail_call(guard, &op, args, op.n_args);

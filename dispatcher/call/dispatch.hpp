@@ -23,14 +23,14 @@ struct Call {
 };
 
 // Called for each copy between devices; the tape's, by a static initialiser.
-using Moved = void (*)(const Tensor& from, const Tensor& to);
-extern constinit Moved moved;
+using DeviceCopyHook = void (*)(const Tensor& from, const Tensor& to);
+extern constinit DeviceCopyHook device_copy_hook;
 
 // Fills in defaults and dispatches.
 void call(const OpEntry& op, const bp_value* args, int32_t n_args, bp_value* outs, int32_t n_outs,
           uint64_t mask = kInnerKeys);
 // From an edge, what the fast path has declined; of as many arguments and results as the op has.
-void call_declined(const OpEntry& op, const bp_value* args, bp_value* outs);
+void call_slow(const OpEntry& op, const bp_value* args, bp_value* outs);
 // A call with all its arguments and slots: of a handler that calls on below.
 void dispatch(const Call& call);
 

@@ -138,7 +138,7 @@ bp_status call_packed_fast(const OpEntry& op, const bp_value* args, bp_value* ou
   CallGuard guard(after);
   try {
     if (!dispatch_fast<kPath>(op, args, outs, ~uint64_t{0})) [[unlikely]]
-      call_declined(op, args, outs);
+      call_slow(op, args, outs);
     return BP_OK;
   } catch (...) {
     return fail_call(guard, &op, args, op.n_args);

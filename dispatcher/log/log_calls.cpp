@@ -99,7 +99,7 @@ bool attempt_logged(const OpEntry& op, const bp_value* args, bp_value* outs, uin
 bp_status call_packed_logged(const OpEntry& op, const bp_value* args, bp_value* outs, uint64_t after) noexcept {
   CallGuard guard(after);
   try {
-    if (!attempt_logged(op, args, outs, ~uint64_t{0})) call_declined(op, args, outs);
+    if (!attempt_logged(op, args, outs, ~uint64_t{0})) call_slow(op, args, outs);
     return BP_OK;
   } catch (...) {
     return fail_call(guard, &op, args, op.n_args);

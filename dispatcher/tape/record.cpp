@@ -369,7 +369,7 @@ namespace {
 [[gnu::constructor]] void register_handlers() {
   register_layer(
       kTapeKey, "autograd", kTapeRank, [](const Call& call, const KeySlot*) { record_call(call); }, record_fast);
-  moved = record_move;
+  device_copy_hook = record_move;
 }
 }  // namespace
 

@@ -132,8 +132,8 @@ const char* refusal(const bp_collective_call& call) {
 }
 
 // The operands of a call in NCCL's terms: a complex number is two real ones.
-struct Moved {
-  explicit Moved(const bp_collective_call& call)
+struct NcclOperands {
+  explicit NcclOperands(const bp_collective_call& call)
       : in(static_cast<const char*>(call.in)), out(static_cast<char*>(call.out)), count(call.count) {
     if (is_complex(call.dtype)) count *= 2;
     type = call.dtype == BP_COMPLEX64    ? nccl::kFloat32
@@ -159,31 +159,31 @@ void clear(void* out, size_t bytes, nccl::Stream stream) {
 // Sends and receives that are one call. Every rank has at least one of them.
 void exchange(const DeviceGroup& group, const bp_collective_call& call, nccl::Stream stream) {
   const auto& f = functions();
-  const Moved moved(call);
+  const NcclOperands operands(call);
   const bool all = call.kind == BP_COLLECTIVE_ALL_TO_ALL, is_root = group.rank == call.peer;
   const bool sends_all = all || (call.kind == BP_COLLECTIVE_SCATTER && is_root);
   const bool receives_all = all || (call.kind == BP_COLLECTIVE_GATHER && is_root);
   if (call.kind == BP_COLLECTIVE_GATHER && !is_root)
-    clear(moved.out, moved.count * static_cast<size_t>(group.size), stream);
+    clear(operands.out, operands.count * static_cast<size_t>(group.size), stream);
   check(f.ncclGroupStart(), "ncclGroupStart");
   nccl::Result failed = nccl::kSuccess;
   const auto add = [&](nccl::Result result) { failed = failed != nccl::kSuccess ? failed : result; };
   for (int32_t other = 0; other < group.size; ++other) {
-    const auto at = static_cast<size_t>(other) * moved.count;
-    if (sends_all) add(f.ncclSend(moved.in + at, moved.count, nccl::kUint8, other, group.comm, stream));
-    if (receives_all) add(f.ncclRecv(moved.out + at, moved.count, nccl::kUint8, other, group.comm, stream));
+    const auto at = static_cast<size_t>(other) * operands.count;
+    if (sends_all) add(f.ncclSend(operands.in + at, operands.count, nccl::kUint8, other, group.comm, stream));
+    if (receives_all) add(f.ncclRecv(operands.out + at, operands.count, nccl::kUint8, other, group.comm, stream));
   }
   if (call.kind == BP_COLLECTIVE_GATHER)
-    add(f.ncclSend(moved.in, moved.count, nccl::kUint8, call.peer, group.comm, stream));
+    add(f.ncclSend(operands.in, operands.count, nccl::kUint8, call.peer, group.comm, stream));
   if (call.kind == BP_COLLECTIVE_SCATTER)
-    add(f.ncclRecv(moved.out, moved.count, nccl::kUint8, call.peer, group.comm, stream));
+    add(f.ncclRecv(operands.out, operands.count, nccl::kUint8, call.peer, group.comm, stream));
   add(f.ncclGroupEnd());
   check(failed, "ncclSend and ncclRecv", group.comm);
 }
 
 void record(const DeviceGroup& group, const bp_collective_call& call, nccl::Stream stream) {
   const auto& f = functions();
-  const Moved m(call);
+  const NcclOperands m(call);
   const nccl::Op op = op_of(call.reduce);
   switch (call.kind) {
     case BP_COLLECTIVE_ALL_REDUCE:

@@ -55,6 +55,7 @@ FAULTS = {
     "flush": ("(device)", "(device)", "first work", "completed stays at 0 ten seconds after flush"),
     "flush_without_work": ("(device)", "(device)", "first work", r"completed stays at 1 ten seconds after flush\(2\), a ticket without work"),
     "completed_ahead": ("(device)", "(device)", "tickets", "completed is [0-9]+ where [0-9]+ was the last ticket"),
+    "completed_early": ("(device)", "(device)", "ended work", "another stream read after `completed` had reached the ticket"),
     "null_stream": ("(device)", "(device)", "first work", "stream_create gave BP_OK and NULL"),
     "stream_wait": ("(device)", "(device)", "stream_wait", "a stream read"),
     "wait_with_a_ticket": ("(device)", "(device)", "tickets of waits", "completed fell from [1-9].* behind stream_wait"),
