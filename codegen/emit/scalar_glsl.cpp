@@ -1,11 +1,12 @@
 // GLSL's functions of floating numbers, as the header of scalar functions brings them; see scalar_dialects.hpp.
 //
 // Its own exp, log, sin and the like are as inexact as a device wishes, and there are none of doubles. These are within
-// 4 units in the last place, pow within 16; sin and cos are NaN beyond |x| < 2^13 (float) or 2^20 (double). A value is
-// `precise` so that no compiler rearranges what cancels. By Taylor's series after reductions of the argument.
+// 4 units in the last place, pow within 16. A value is `precise` so that no compiler rearranges what cancels. By
+// Taylor's series after reductions of the argument.
 #include <cmath>
 
 #include "emit/scalar_dialects.hpp"
+#include "emit/scalar_glsl_angles.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -128,17 +129,6 @@ $F bp_math_pow_$N($F x, $F y) {
 )";
 
 constexpr std::string_view kGlslOthers = R"(
-// x less the nearest multiple of pi / 2, and that multiple modulo 4. NaN where no digit of it would be right.
-int bp_math_quadrant_$N($F x, out $F rest) {
-  if (!(abs(x) < $TURNED_MOST)) {
-    rest = bp_nan_$N();
-    return 0;
-  }
-  precise $F n = bp_math_round_$N(x * 0.636619772367581343$s);
-  precise $F r = ((x - n * $PIO2_1) - n * $PIO2_2) - n * $PIO2_3;
-  rest = r;
-  return int(n - 4.0$s * floor(n * 0.25$s));
-}
 $F bp_math_turned_$N($F x, int quarters) {
   $F r;
   int quadrant = (bp_math_quadrant_$N(x, r) + quarters) & 3;
@@ -254,11 +244,13 @@ Words math_constants(const Dialect& dialect, bp_dtype dtype) {
       {"POW_MOST", literal(single ? 1e10 : 1e20)},
       {"PIO2_1", literal(single ? 1.5703125 : 1.5707963267341256)},
       {"PIO2_2", literal(single ? 0.0004837512969970703 : 6.077100506303966e-11)},
-      {"PIO2_3", literal(single ? 7.549789954891882e-08 : 2.0222662487959506e-21)},
+      {"PIO2_3", literal(single ? 7.549533620476723e-08 : 2.0222662487959506e-21)},
+      {"PIO2_4", literal(single ? 2.5633440682570896e-12 : 1.0085854035872483e-37)},
       {"SIN_SERIES", sum("z", single ? 5 : 9, [&](int k) { return -sign(k) / factorial(2 * k + 3); })},
       {"COS_SERIES", sum("z", single ? 5 : 9, [&](int k) { return -sign(k) / factorial(2 * k + 2); })},
       {"ATAN_SERIES", sum("z", single ? 10 : 21, [&](int k) { return sign(k) / (2 * k + 3); })},
       {"TURNED_MOST", literal(single ? 0x1p13 : 0x1p20)},
+      {"DIGITS", single ? "23" : "52"},
       {"ERF_TERMS", single ? "28" : "44"},
       {"ERFC_TERMS", single ? "20" : "60"},
   };
@@ -269,7 +261,7 @@ std::string glsl_math(const Dialect& glsl, bp_dtype dtype) {
   Words words = math_constants(glsl, dtype);
   words.insert({{"F", glsl.type(dtype)}, {"N", std::string(kDtypeNames[dtype])}, {"s", single ? "f" : "lf"}});
   return filled(single ? kGlslRoundFloat : kGlslRoundDouble, words) + filled(kGlslExponentials, words) +
-         filled(kGlslOthers, words);
+         filled(kGlslQuadrant, words) + filled(kGlslOthers, words);
 }
 
 }  // namespace backplane::codegen

@@ -1,5 +1,6 @@
 // The text that every header of scalar functions begins with; see scalar_dialects.hpp. $X is replaced for each type.
 #include "emit/scalar_dialects.hpp"
+#include "emit/scalar_glsl_angles.hpp"
 #include "schema/vocabulary.hpp"
 
 namespace backplane::codegen {
@@ -145,12 +146,17 @@ uint bp_bits_of_float(float x) { return floatBitsToUint(x); }
 float bp_float_of_bits(uint bits) { return uintBitsToFloat(bits); }
 uint bp_high_bits_float32(float x) { return floatBitsToUint(x); }
 float bp_math_power_of_2_float32(int n) { return intBitsToFloat((n + 127) << 23); }
+uvec2 bp_math_digits_float32(float x) { return uvec2(floatBitsToUint(x) & 0x7fffffu | 0x800000u, 0u); }
 int bp_math_exponent_float32(float x) { return int(floatBitsToUint(x) >> 23 & 255u) - 127; }
 #ifndef BP_SCALAR_WITHOUT_FLOAT64
 double bp_inf_float64() { return packDouble2x32(uvec2(0u, 0x7ff00000u)); }
 double bp_nan_float64() { return packDouble2x32(uvec2(0u, 0x7ff80000u)); }
 uint bp_high_bits_float64(double x) { return unpackDouble2x32(x).y; }
 double bp_math_power_of_2_float64(int n) { return packDouble2x32(uvec2(0u, uint(n + 1023) << 20)); }
+uvec2 bp_math_digits_float64(double x) {
+  uvec2 words = unpackDouble2x32(x);
+  return uvec2(words.x, words.y & 0xfffffu | 0x100000u);
+}
 int bp_math_exponent_float64(double x) { return int(unpackDouble2x32(x).y >> 20 & 2047u) - 1023; }
 #endif
 )";
@@ -243,6 +249,7 @@ std::string scalar_prelude(const Dialect& dialect) {
   text += integers(dialect, BP_INT32) + integers(dialect, BP_UINT32);
   text += guarded(dialect, "INT64", integers(dialect, BP_INT64) + integers(dialect, BP_UINT64));
   text += to_integers(dialect, BP_FLOAT32) + guarded(dialect, "FLOAT64", to_integers(dialect, BP_FLOAT64));
+  if (glsl) text += kGlslFarTurn;
   if (glsl) text += glsl_math(dialect, BP_FLOAT32) + guarded(dialect, "FLOAT64", glsl_math(dialect, BP_FLOAT64));
   return text;
 }

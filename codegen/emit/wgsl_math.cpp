@@ -129,7 +129,7 @@ struct BpTurn {
 fn bp_math_turn(x: f32) -> BpTurn {
   if (abs(x) < $TURNED_MOST) {
     let n = round(x * 0.636619772f);
-    let r = bp_keep(bp_keep(bp_keep(x - n * $PIO2_1) - n * $PIO2_2) - n * $PIO2_3);
+    let r = bp_keep(bp_keep(bp_keep(x - n * $PIO2_1) - n * $PIO2_2) - n * $PIO2_3) - n * $PIO2_4;
     return BpTurn(r, i32(n) & 3);
   }
   let digits = (bitcast<u32>(x) & 0x7fffffu) | 0x800000u;

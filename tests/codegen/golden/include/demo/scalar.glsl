@@ -22,12 +22,17 @@ uint bp_bits_of_float(float x) { return floatBitsToUint(x); }
 float bp_float_of_bits(uint bits) { return uintBitsToFloat(bits); }
 uint bp_high_bits_float32(float x) { return floatBitsToUint(x); }
 float bp_math_power_of_2_float32(int n) { return intBitsToFloat((n + 127) << 23); }
+uvec2 bp_math_digits_float32(float x) { return uvec2(floatBitsToUint(x) & 0x7fffffu | 0x800000u, 0u); }
 int bp_math_exponent_float32(float x) { return int(floatBitsToUint(x) >> 23 & 255u) - 127; }
 #ifndef BP_SCALAR_WITHOUT_FLOAT64
 double bp_inf_float64() { return packDouble2x32(uvec2(0u, 0x7ff00000u)); }
 double bp_nan_float64() { return packDouble2x32(uvec2(0u, 0x7ff80000u)); }
 uint bp_high_bits_float64(double x) { return unpackDouble2x32(x).y; }
 double bp_math_power_of_2_float64(int n) { return packDouble2x32(uvec2(0u, uint(n + 1023) << 20)); }
+uvec2 bp_math_digits_float64(double x) {
+  uvec2 words = unpackDouble2x32(x);
+  return uvec2(words.x, words.y & 0xfffffu | 0x100000u);
+}
 int bp_math_exponent_float64(double x) { return int(unpackDouble2x32(x).y >> 20 & 2047u) - 1023; }
 #endif
 
@@ -222,6 +227,61 @@ uint64_t bp_uint64_of_float64(double x) {
 #endif
 #endif
 
+uint bp_math_two_over_pi(uint word) {
+  const uint words[39] = uint[39](
+    0u, 0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
+    0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u,
+    0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu,
+    0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u,
+    0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u);
+  return words[min(word, 38u)];
+}
+// The nearest multiple of pi / 2 to digits * 2^exponent, and how far that is from it in units of pi / 2: `fraction` (low
+// word, high word) * 2^(-64 - zeros), above it or below.
+int bp_math_far_turn(uvec2 digits, int exponent, out uvec2 fraction, out int zeros, out bool is_above) {
+  uint first = uint(exponent + 62), word = first >> 5, shift = first & 31u;
+  uint product[6], window[6];
+  uint carry = 0u, high, low;
+  for (int j = 5; j >= 0; --j) {
+    uint k = word + uint(j);
+    window[j] = bp_math_two_over_pi(k);
+    if (shift != 0u) window[j] = window[j] << shift | bp_math_two_over_pi(k + 1u) >> (32u - shift);
+    umulExtended(digits.x, window[j], high, low);
+    low += carry;
+    carry = high + uint(low < carry);
+    product[j] = low;
+  }
+  carry = 0u;
+  for (int j = 5; j > 0; --j) {
+    umulExtended(digits.y, window[j], high, low);
+    low += carry;
+    carry = high + uint(low < carry);
+    product[j - 1] += low;
+    carry += uint(product[j - 1] < low);
+  }
+  int quadrant = int(product[0] >> 30);
+  for (int j = 0; j < 5; ++j) product[j] = product[j] << 2 | product[j + 1] >> 30;
+  product[5] <<= 2;
+  is_above = product[0] >> 31 == 0u;
+  if (!is_above) {
+    ++quadrant;
+    carry = 1u;
+    for (int j = 5; j >= 0; --j) {
+      product[j] = ~product[j] + carry;
+      carry = uint(carry == 1u && product[j] == 0u);
+    }
+  }
+  int start = 0;
+  while (start < 3 && product[start] == 0u) ++start;
+  int left = 31 - findMSB(product[start]);
+  fraction = uvec2(product[start + 1], product[start]);
+  if (left != 0) {
+    fraction = fraction << uint(left) | uvec2(product[start + 2], product[start + 1]) >> uint(32 - left);
+  }
+  zeros = 32 * start + left;
+  return quadrant;
+}
+
 float bp_math_round_float32(float x) { return roundEven(x); }
 
 float bp_math_scale_float32(float x, int n) {
@@ -323,17 +383,29 @@ float bp_math_pow_float32(float x, float y) {
   return below && odd ? -power : power;
 }
 
-// x less the nearest multiple of pi / 2, and that multiple modulo 4. NaN where no digit of it would be right.
+// x less the nearest multiple of pi / 2, and that multiple modulo 4.
 int bp_math_quadrant_float32(float x, out float rest) {
-  if (!(abs(x) < 8192.0f)) {
+  if (x != x || abs(x) == bp_inf_float32()) {
     rest = bp_nan_float32();
     return 0;
   }
-  precise float n = bp_math_round_float32(x * 0.636619772367581343f);
-  precise float r = ((x - n * 1.5703125f) - n * 0.000483751297f) - n * 7.54978995e-08f;
-  rest = r;
-  return int(n - 4.0f * floor(n * 0.25f));
+  if (abs(x) < 8192.0f) {
+    precise float n = bp_math_round_float32(x * 0.636619772367581343f);
+    precise float r = (((x - n * 1.5703125f) - n * 0.000483751297f) - n * 7.54953362e-08f) - n * 2.56334407e-12f;
+    rest = r;
+    return int(n - 4.0f * floor(n * 0.25f));
+  }
+  uvec2 fraction;
+  int zeros;
+  bool is_above;
+  int quadrant = bp_math_far_turn(bp_math_digits_float32(x), bp_math_exponent_float32(x) - 23, fraction, zeros, is_above);
+  float size = (float(fraction.y) + float(fraction.x) * 2.3283064365386962890625e-10f) * 1.57079632679489662f;
+  size *= bp_math_power_of_2_float32(-32 - zeros);
+  bool below = bp_high_bits_float32(x) >> 31 != 0u;
+  rest = below == is_above ? -size : size;
+  return (below ? -quadrant : quadrant) & 3;
 }
+
 float bp_math_turned_float32(float x, int quarters) {
   float r;
   int quadrant = (bp_math_quadrant_float32(x, r) + quarters) & 3;
@@ -519,17 +591,29 @@ double bp_math_pow_float64(double x, double y) {
   return below && odd ? -power : power;
 }
 
-// x less the nearest multiple of pi / 2, and that multiple modulo 4. NaN where no digit of it would be right.
+// x less the nearest multiple of pi / 2, and that multiple modulo 4.
 int bp_math_quadrant_float64(double x, out double rest) {
-  if (!(abs(x) < 1048576.0lf)) {
+  if (x != x || abs(x) == bp_inf_float64()) {
     rest = bp_nan_float64();
     return 0;
   }
-  precise double n = bp_math_round_float64(x * 0.636619772367581343lf);
-  precise double r = ((x - n * 1.5707963267341256lf) - n * 6.077100506303966e-11lf) - n * 2.0222662487959506e-21lf;
-  rest = r;
-  return int(n - 4.0lf * floor(n * 0.25lf));
+  if (abs(x) < 1048576.0lf) {
+    precise double n = bp_math_round_float64(x * 0.636619772367581343lf);
+    precise double r = (((x - n * 1.5707963267341256lf) - n * 6.077100506303966e-11lf) - n * 2.0222662487959506e-21lf) - n * 1.0085854035872483e-37lf;
+    rest = r;
+    return int(n - 4.0lf * floor(n * 0.25lf));
+  }
+  uvec2 fraction;
+  int zeros;
+  bool is_above;
+  int quadrant = bp_math_far_turn(bp_math_digits_float64(x), bp_math_exponent_float64(x) - 52, fraction, zeros, is_above);
+  double size = (double(fraction.y) + double(fraction.x) * 2.3283064365386962890625e-10lf) * 1.57079632679489662lf;
+  size *= bp_math_power_of_2_float64(-32 - zeros);
+  bool below = bp_high_bits_float64(x) >> 31 != 0u;
+  rest = below == is_above ? -size : size;
+  return (below ? -quadrant : quadrant) & 3;
 }
+
 double bp_math_turned_float64(double x, int quarters) {
   double r;
   int quadrant = (bp_math_quadrant_float64(x, r) + quarters) & 3;
