@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "roll.hpp"
+
 namespace backplane::collectives {
 
 inline constexpr int kMostDims = 8;
@@ -74,36 +76,18 @@ struct Pair {
   Notice notices[kPlaces];
 };
 
-// Of the group of all ranks alone.
-struct RankState {
-  enum : uint32_t { kUnknown, kThere, kLeft, kRaised };
-  std::atomic<int64_t> process;
-  std::atomic<uint32_t> state;
-  std::atomic<uint64_t> wanted_group;  // the group that it waits to make
-};
-
-struct Failure {
-  std::atomic<uint32_t> taken, reported;
-  std::atomic<int32_t> code;
-  char text[1536];
-};
-
 // The parts of a group's shared memory, for n ranks.
 class Board {
  public:
   Board() = default;
-  // Ranks map the memory at page boundaries, so that all of them skip the same bytes.
-  Board(void* memory, int32_t n)
-      : base_(reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory) + kLine - 1) / kLine * kLine)), n_(n) {}
+  Board(void* memory, int32_t n) : base_(at_line(memory)), n_(n) {}
   static uint64_t bytes(int32_t n) {
     return kLine + at_pairs(n) + (n <= kMostPaired ? sizeof(Pair) * static_cast<uint64_t>(n * n) : 0);
   }
 
   explicit operator bool() const { return base_ != nullptr; }
-  Failure& failure() const { return *reinterpret_cast<Failure*>(base_); }
-  RankState& state(int32_t rank) const { return reinterpret_cast<RankState*>(base_ + kAtStates)[rank]; }
   Slot& slot(int32_t rank, uint64_t number) const {
-    return reinterpret_cast<RankSlots*>(base_ + at_slots(n_))[rank].slots[number % 2];
+    return reinterpret_cast<RankSlots*>(base_)[rank].slots[number % 2];
   }
   // Pairs take memory by the square of n: a larger group does not compare messages.
   bool has_pairs() const { return base_ != nullptr && n_ <= kMostPaired; }
@@ -111,12 +95,7 @@ class Board {
 
  private:
   static constexpr int32_t kMostPaired = 64;
-  static constexpr uintptr_t kLine = 64;  // of the cache
-  static constexpr uint64_t kAtStates = (sizeof(Failure) + 63) / 64 * 64;
-  static uint64_t at_slots(int32_t n) {
-    return (kAtStates + sizeof(RankState) * static_cast<uint64_t>(n) + 63) / 64 * 64;
-  }
-  static uint64_t at_pairs(int32_t n) { return at_slots(n) + sizeof(RankSlots) * static_cast<uint64_t>(n); }
+  static uint64_t at_pairs(int32_t n) { return sizeof(RankSlots) * static_cast<uint64_t>(n); }
 
   char* base_ = nullptr;
   int32_t n_ = 0;

@@ -1,42 +1,25 @@
 // How ranks meet before data moves, and the errors if a rank does not come.
-#include <signal.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "backplane/plugin/dtype.hpp"
 #include "interpreter.hpp"
 #include "results.hpp"
-#include "world.hpp"
+#include "waiting.hpp"
 
 namespace backplane::collectives {
 namespace {
 
-constexpr int kWithoutPause = 512;  // looks of a wait before it gives Python's lock and the processor away
-constexpr auto kSpin = std::chrono::microseconds(30);  // where each rank has a processor, and is a process
-constexpr uint64_t kLittle = 64 << 10;                 // bytes that travel in less time than Python's lock takes
-constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
-constexpr auto kAwake = std::chrono::milliseconds(2);
-constexpr auto kBusy = std::chrono::microseconds(100);  // a yield that takes longer met other programs
-constexpr double kSlowest = 1e7;                        // bytes per second that data moves at least
-constexpr auto kPause = std::chrono::microseconds(50);
+constexpr uint64_t kLittle = 64 << 10;  // bytes that travel in less time than Python's lock takes
+constexpr double kSlowest = 1e7;        // bytes per second that data moves at least
 
-// Has it ended? A process that its parent did not wait for exists as a zombie.
-bool has_ended(int64_t process) {
-  if (kill(static_cast<pid_t>(process), 0) != 0) return errno == ESRCH;
-  char path[64], text[512];
-  std::snprintf(path, sizeof path, "/proc/%lld/stat", static_cast<long long>(process));
-  std::FILE* file = std::fopen(path, "r");
-  if (!file) return false;
-  const size_t size = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[size] = 0;
-  const char* name_end = std::strrchr(text, ')');
-  return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+// Alike on all machines.
+uint64_t hash_of(const std::string& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
 }
 
 bool is_between_two(const bp_collective_call& call) {
@@ -51,125 +34,7 @@ uint64_t operand_bytes(const bp_collective_call& call, int32_t size) {
   return divides ? block * static_cast<uint64_t>(size) : block;
 }
 
-std::string ranks_of(const Group& group, const std::vector<int32_t>& places) {
-  std::ostringstream text;
-  text << (places.size() == 1 ? "rank " : "ranks ");
-  for (size_t i = 0; i < places.size(); ++i) text << (i ? ", " : "") << group.ranks[static_cast<size_t>(places[i])];
-  return text.str();
-}
-
 }  // namespace
-
-bool World::is_lost(int32_t rank) const {
-  if (!all_ || !all_->board) return false;
-  const RankState& state = all_->board.state(rank);
-  const int64_t process = state.process.load(std::memory_order_relaxed);
-  return is_process_ && state.state.load(std::memory_order_acquire) != RankState::kUnknown && process > 0 &&
-         has_ended(process);
-}
-
-std::string World::lost_ranks() {
-  std::string text;
-  for (int32_t rank = 0; rank < size_; ++rank)
-    if (rank != rank_ && is_lost(rank)) text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
-  return text;
-}
-
-std::string World::last_call(const Group& group, int32_t place) const {
-  if (!group.board || group.calls < 2) return "";
-  const Slot& slot = group.board.slot(place, group.calls - 2);
-  if (slot.count.load(std::memory_order_acquire) != group.calls - 1) return "";
-  return "; its last call was " + described(slot.notice);
-}
-
-void World::raise_failure() const {
-  const Failure& failure = all_->board.failure();
-  all_->board.state(rank_).state.store(RankState::kRaised, std::memory_order_release);
-  throw Error(failure.code.load(std::memory_order_relaxed), failure.text);
-}
-
-void World::check_failure() const {
-  if (all_ && all_->board && all_->board.failure().reported.load(std::memory_order_acquire)) [[unlikely]]
-    raise_failure();
-}
-
-std::string World::first_failure(bp_status code, const std::string& text) {
-  if (!all_ || !all_->board) return text;
-  Failure& failure = all_->board.failure();
-  if (failure.taken.exchange(1) == 0) {
-    failure.code.store(code, std::memory_order_relaxed);
-    std::snprintf(failure.text, sizeof failure.text, "%s", text.c_str());
-    failure.reported.store(1, std::memory_order_release);
-  }
-  // The rank that took it may have been lost in the middle.
-  const auto end = Clock::now() + std::chrono::milliseconds(100);
-  while (!failure.reported.load(std::memory_order_acquire))
-    if (Clock::now() > end) return text;
-  return failure.text;
-}
-
-void World::fail(bp_status code, const std::string& text) {
-  const std::string first = first_failure(code, text);
-  check_failure();
-  throw Error(code, first);
-}
-
-void World::look_around(const Wait& wait, Clock::time_point start) {
-  const std::vector<int32_t> missing = wait.missing();
-  const std::string what = described(wait.notice) + " on rank " + std::to_string(rank_) + ": ";
-  for (const int32_t place : missing) {
-    const int32_t rank = wait.group.ranks[static_cast<size_t>(place)];
-    const bool left =
-        all_ && all_->board && all_->board.state(rank).state.load(std::memory_order_acquire) == RankState::kLeft;
-    if (left || is_lost(rank))
-      fail(BP_ERROR_DEVICE,
-           what + "rank " + std::to_string(rank) +
-               (left ? " has left: its program ended without this call" : " was lost: its process has ended") +
-               last_call(wait.group, place));
-  }
-  if (std::chrono::duration<double>(Clock::now() - start).count() > timeout + wait.more) {
-    std::ostringstream text;
-    text << what << (missing.empty() ? "a rank" : ranks_of(wait.group, missing))
-         << (missing.size() > 1 ? " have not " : " has not ") << wait.verb << " within " << timeout << " s";
-    if (missing.size() == 1) text << last_call(wait.group, missing[0]);
-    text << ". If ranks may be that far apart, give bp.distributed.init(timeout=) or `with "
-            "bp.distributed.timeout(seconds)` more";
-    fail(BP_ERROR_DEVICE, text.str());
-  }
-  // Between pieces of work the host asks whether the program was interrupted.
-  if (wait.host)
-    plugin::check_status(wait.host->parallel_for(
-        0, 64, 1, [](void*, int64_t, int64_t, int32_t) -> bp_status { return BP_OK; }, nullptr));
-}
-
-template <class Ready>
-void World::wait_for(const Wait& wait, Ready ready) {
-  for (int i = 0; i < kWithoutPause; ++i)
-    if (ready()) return;
-  if (spins_)
-    for (const Clock::time_point end = Clock::now() + kSpin; Clock::now() < end;)
-      for (int i = 0; i < 64; ++i)
-        if (ready()) return;
-  const WithoutInterpreter unlocked;
-  const Clock::time_point start = Clock::now();
-  Clock::time_point awake_until = start + kAwake;
-  for (Clock::time_point looked = start; !ready();) {
-    check_failure();
-    const Clock::time_point now = Clock::now();
-    if (now - looked >= kBetweenLooks) {
-      look_around(wait, start);
-      looked = now;
-    }
-    // On a busy machine a yield costs the turns of all others, and a short sleep little more than itself. Ranks that
-    // have a processor each do not give it away at once: both would wait for their turns at every call.
-    if (now >= awake_until) {
-      std::this_thread::sleep_for(kPause);
-    } else if (!spins_) {
-      std::this_thread::yield();
-      if (Clock::now() - now > kBusy) awake_until = now;
-    }
-  }
-}
 
 std::unique_ptr<Group> World::make_group(const std::string& name, std::vector<int32_t> ranks, const bp_host* host) {
   auto group = std::make_unique<Group>();
@@ -178,41 +43,59 @@ std::unique_ptr<Group> World::make_group(const std::string& name, std::vector<in
   const auto own = std::find(group->ranks.begin(), group->ranks.end(), rank_);
   BP_CHECK(own != group->ranks.end(), VALUE, "group: rank ", rank_, " is not among the ranks ", name);
   group->place = static_cast<int32_t>(own - group->ranks.begin());
-  // All of them make it now: the provider waits without a deadline.
-  const Board board = all_ ? all_->board : Board();
-  const uint64_t wanted = std::hash<std::string>()(name) | 1;
-  if (board) {
-    Notice notice;
-    notice.ndim = -1;
-    std::snprintf(notice.op, sizeof notice.op, "group %.16s", name.c_str());
-    board.state(rank_).wanted_group.store(wanted, std::memory_order_release);
-    const auto missing = [&] {
-      std::vector<int32_t> places;
-      for (int32_t i = 0; i < group->size(); ++i)
-        if (board.state(group->ranks[static_cast<size_t>(i)]).wanted_group.load(std::memory_order_acquire) != wanted)
-          places.push_back(i);
-      return places;
-    };
-    wait_for({host, *group, notice, missing, "joined the group"}, [&] { return missing().empty(); });
-  }
-  check(provider_.make_group(connection_, group->ranks.data(), group->size(), &group->handle), "group");
+  group->key = hash_of(name);
+  Notice notice;
+  notice.ndim = -1;
+  std::snprintf(notice.op, sizeof notice.op, "group %.16s", name.c_str());
+  if (shares_) meet_makers(host, *group, notice);
+  const bool is_all = all_ == nullptr;
+  const uint64_t before = is_all ? Roll::bytes(size_) : 0;
   void* memory = nullptr;
-  check(provider_.share(group->handle, Board::bytes(group->size()), &memory), "group");
-  group->board = Board(memory, group->size());
-  if (board) {
-    Notice notice;
-    notice.ndim = -1;
+  {
+    const Wait wait{host, *group, notice, [] { return std::vector<int32_t>(); }, "joined", 0, Waiting::kMembers};
+    Longer longer(*this, wait);
+    std::optional<Watched> watched;
+    if (!is_all && !shares_) {
+      longer.publish_once();
+      watched.emplace(*this, *group, notice);
+    }
+    const WithoutInterpreter unlocked;
+    check(provider_.make_group(connection_, group->ranks.data(), group->size(), &group->handle), "group");
+    check(provider_.share(group->handle, before + Board::bytes(group->size()), &memory), "group");
+  }
+  if (is_all) {
+    shares_ = memory != nullptr;
+    own_roll_.resize(shares_ ? 0 : before + kLine);
+    roll_ = Roll(shares_ ? memory : own_roll_.data());
+  }
+  if (memory) group->board = Board(at_line(memory) + before, group->size());
+  if (shares_ && !is_all) {
     std::snprintf(notice.op, sizeof notice.op, "new group");
     meet(host, *group, notice);  // all of them have seen that this rank wanted it
-    board.state(rank_).wanted_group.store(0, std::memory_order_release);
+    roll_.state(rank_).wanted_group.store(0, std::memory_order_release);
   }
   return group;
+}
+
+// All of them make it now: the provider waits without a deadline.
+void World::meet_makers(const bp_host* host, Group& group, const Notice& notice) {
+  const uint64_t wanted = group.key | 1;
+  roll_.state(rank_).wanted_group.store(wanted, std::memory_order_release);
+  const auto missing = [&] {
+    std::vector<int32_t> places;
+    for (int32_t i = 0; i < group.size(); ++i)
+      if (roll_.state(group.ranks[static_cast<size_t>(i)]).wanted_group.load(std::memory_order_acquire) != wanted)
+        places.push_back(i);
+    return places;
+  };
+  wait_for({host, group, notice, missing, "joined the group"}, [&] { return missing().empty(); });
 }
 
 void World::meet(const bp_host* host, Group& group, const Notice& notice, std::span<const char> operand) {
   if (group.size() == 1) return;
   if (!group.board) return meet_by_messages(host, group, notice);
-  const uint64_t number = group.calls++;
+  const uint64_t number = group.calls.load(std::memory_order_relaxed);
+  group.calls.store(number + 1, std::memory_order_relaxed);
   const uint64_t digest = notice.digest();
   Slot& own = group.board.slot(group.place, number);
   std::copy(operand.begin(), operand.end(), own.operand);  // of none, too, which has no address
@@ -247,7 +130,7 @@ void World::meet(const bp_host* host, Group& group, const Notice& notice, std::s
 }
 
 void World::meet_by_messages(const bp_host* host, Group& group, const Notice& notice) {
-  ++group.calls;
+  group.calls.fetch_add(1);
   std::vector<Notice> all(group.ranks.size());
   bp_collective_call call{};
   call.header = BP_HEADER(bp_collective_call);
@@ -256,20 +139,22 @@ void World::meet_by_messages(const bp_host* host, Group& group, const Notice& no
   call.count = sizeof notice;
   call.in = &notice;
   call.out = all.data();
-  exchange(host, group, notice, call);
+  exchange(host, group, notice, call, Waiting::kMembers);
   for (size_t i = 0; i < all.size(); ++i)
     if (!notice.agrees(all[i]))
-      fail(BP_ERROR_DEVICE, "the ranks of group " + group.name + " disagree in call " + std::to_string(group.calls) +
-                                ": rank " + std::to_string(rank_) + " calls " + described(notice) + "; rank " +
-                                std::to_string(group.ranks[i]) + " calls " + described(all[i]));
+      fail(BP_ERROR_DEVICE, "the ranks of group " + group.name + " disagree in call " +
+                                std::to_string(group.calls.load()) + ": rank " + std::to_string(rank_) + " calls " +
+                                described(notice) + "; rank " + std::to_string(group.ranks[i]) + " calls " +
+                                described(all[i]));
 }
 
 // A call of the provider that this file makes by itself.
-void World::exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call) {
+void World::exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call,
+                     uint32_t kind) {
   void* work = nullptr;
   check_for_all(provider_.start(group.handle, &call, &work), notice);
   int32_t done = work == nullptr;
-  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "arrived"}, [&] {
+  wait_for({host, group, notice, [] { return std::vector<int32_t>(); }, "arrived", 0, kind}, [&] {
     if (!done) check_for_all(provider_.test(group.handle, work, &done), notice);
     return done != 0;
   });
@@ -313,7 +198,19 @@ void World::wait_until_moved(const bp_host* host, Group& group, const Request& r
   };
   // A large tensor takes its time, too.
   const double seconds = static_cast<double>(request.notice.elements) * 8 * group.size() / kSlowest;
-  wait_for({host, group, request.notice, others, "taken part in moving the data", seconds}, has_moved);
+  Wait wait{host, group, request.notice, others, "taken part in moving the data", seconds, Waiting::kNothing};
+  // Ranks that did not compare the message may be held up by each other.
+  const bool sends = request.call.kind == BP_COLLECTIVE_SEND;
+  if (is_between_two(request.call) && !group.board.has_pairs()) {
+    wait.kind = sends ? Waiting::kReceiver : Waiting::kSender;
+  } else if (sends) {
+    const Pair& pair = group.board.pair(group.place, request.call.peer);
+    wait.kind = Waiting::kRanks;
+    wait.is_stuck = [&pair, number = pair.sent.load(std::memory_order_relaxed)] {
+      return pair.read.load(std::memory_order_acquire) < number;
+    };
+  }
+  wait_for(wait, has_moved);
 }
 
 void World::check_for_all(bp_status status, const Notice& notice) {
@@ -357,7 +254,7 @@ bool World::run_on_board(const bp_host* host, Group& group, const Request& reque
   meet(host, group, request.notice, {static_cast<const char*>(call.in), bytes});
   std::vector<const void*> operands(group.ranks.size());
   for (int32_t i = 0; i < group.size(); ++i)
-    operands[static_cast<size_t>(i)] = group.board.slot(i, group.calls - 1).operand;
+    operands[static_cast<size_t>(i)] = group.board.slot(i, group.calls.load(std::memory_order_relaxed) - 1).operand;
   check_for_all(compute_result(call, static_cast<size_t>(group.place), operands), request.notice);
   return true;
 }

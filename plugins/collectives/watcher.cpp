@@ -42,7 +42,7 @@ void World::end_by_failure(const std::string& text) {
   const std::string first = first_failure(BP_ERROR_DEVICE, text);
   std::fprintf(stderr, "backplane.DeviceError: %s\n", first.c_str());
   std::fflush(stderr);
-  if (all_->board) all_->board.state(rank_).state.store(RankState::kRaised, std::memory_order_release);
+  roll_.state(rank_).state.store(RankState::kRaised, std::memory_order_release);
   _exit(1);
 }
 

@@ -9,9 +9,12 @@
 #include <thread>
 
 #include "backplane/plugin/dtype.hpp"
+#include "interpreter.hpp"
 
 namespace backplane::collectives {
 namespace {
+
+constexpr auto kStable = std::chrono::seconds(2);  // of ranks that wait for each other
 
 std::mutex g_world_lock;
 std::shared_ptr<World> g_process_world;  // NOLINT: lives until the program leaves it
@@ -135,21 +138,30 @@ World::World(const bp_collective_provider& provider, void* connection, int32_t r
       rank_(rank),
       size_(size),
       is_process_(is_process),
-      spins_(is_process && static_cast<unsigned>(size) <= std::thread::hardware_concurrency()) {
+      spins_(is_process && static_cast<unsigned>(size) <= std::thread::hardware_concurrency()),
+      judge_(kStable) {
   std::vector<int32_t> ranks(static_cast<size_t>(size));
   for (int32_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = i;
   std::unique_ptr<Group> all = make_group("world", std::move(ranks), nullptr);
   all_ = all.get();
   groups_.emplace("world", std::move(all));
-  if (!all_->board) return;
-  RankState& state = all_->board.state(rank);
+  RankState& state = roll_.state(rank);
+  state.process_space.store(process_space(), std::memory_order_relaxed);
   state.process.store(is_process ? getpid() : 0, std::memory_order_relaxed);
   state.state.store(RankState::kThere, std::memory_order_release);
-  if (is_process && size > 1) watcher_ = std::thread([this] { watch(); });
+  if (!is_process || size == 1) return;
+  watcher_ = std::thread([this] { watch(); });
+  if (shares_) return;
+  beats_ = std::make_unique<Beats>(
+      provider, connection,
+      Beats::Rank{rank, size, [this] { return own_view(); },
+                  [this]() -> const Failure* { return has_failed() ? &roll_.failure() : nullptr; },
+                  [this](int32_t code, const std::string& text) { first_failure(code, text); }});
 }
 
 World::~World() {
   stop_moving();
+  beats_.reset();
   {
     std::lock_guard guard(end_lock_);
     ends_ = true;
@@ -169,14 +181,14 @@ Group& World::group(const std::string& name, const bp_host* host) {
   return *groups_.emplace(name, std::move(made)).first->second;
 }
 
-bool World::has_failed() const { return all_->board && all_->board.failure().reported.load(std::memory_order_acquire); }
-
 void World::leave() {
   if (left_) return;
   stop_moving();
   left_ = true;
   if (!has_failed()) close_devices();
-  if (all_->board) all_->board.state(rank_).state.store(RankState::kLeft, std::memory_order_release);
+  roll_.state(rank_).state.store(RankState::kLeft, std::memory_order_release);
+  const WithoutInterpreter unlocked;  // while others compute
+  if (beats_) beats_->stop();
   check(provider_.leave(connection_), "leave");
 }
 
@@ -185,15 +197,15 @@ void World::abort() {
   // The others raise the failure, too, before their processes end.
   const auto end = Clock::now() + std::chrono::milliseconds(1500);
   const auto is_done = [&](int32_t rank) {
-    const uint32_t state = all_->board.state(rank).state.load(std::memory_order_acquire);
+    const uint32_t state = roll_.state(rank).state.load(std::memory_order_acquire);
     return state != RankState::kThere || rank == rank_ || is_lost(rank);
   };
-  for (bool all = !all_->board; !all && Clock::now() < end;) {
+  for (bool all = false; !all && Clock::now() < end;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    all = true;
-    for (int32_t rank = 0; rank < size_; ++rank) all = all && is_done(rank);
+    all = !beats_ || beats_->all_know();
+    for (int32_t rank = 0; !beats_ && rank < size_; ++rank) all = all && is_done(rank);
   }
-  if (all_->board) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which they print it
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which they print it
   provider_.abort(connection_, 1);
 }
 

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "backplane/plugin/context.hpp"
+#include "beats.hpp"
 #include "board.hpp"
+#include "judge.hpp"
 #include "provider.h"
 
 namespace backplane::collectives {
@@ -23,13 +25,14 @@ class World;
 
 struct Group {
   std::string name;
-  std::vector<int32_t> ranks;  // of the world
-  int32_t place = 0;           // of this rank in it
-  void* handle = nullptr;      // the provider's
-  Board board;                 // empty: the ranks share no memory
-  void* devices = nullptr;     // the device provider's; NULL: there was no call on devices yet
-  bp_device device{};          // this rank's in it
-  uint64_t calls = 0;          // made so far
+  uint64_t key = 0;                // a hash of the name, alike on all ranks
+  std::vector<int32_t> ranks;      // of the world
+  int32_t place = 0;               // of this rank in it
+  void* handle = nullptr;          // the provider's
+  Board board;                     // empty: the ranks share no memory
+  void* devices = nullptr;         // the device provider's; NULL: there was no call on devices yet
+  bp_device device{};              // this rank's in it
+  std::atomic<uint64_t> calls{0};  // made so far
   int32_t size() const { return static_cast<int32_t>(ranks.size()); }
 };
 
@@ -83,10 +86,10 @@ class World {
   // Compares the call, and records it on the frame's stream.
   void run_on_device(const bp_frame* frame, Group& group, const Request& request);
 
-  double timeout = 4.5;  // seconds that a rank waits for another
-  bool has_failed() const;
-  // The ranks that are known to be lost, while no call is running; empty: none.
-  std::string lost_ranks();
+  double timeout = 600;  // seconds that a rank waits for another
+  bool has_failed() const { return roll_.failure().reported.load(std::memory_order_acquire) != 0; }
+  // Why a launcher ends this process: throws where a rank is lost.
+  void inquire();
   void leave();
   void abort();
 
@@ -99,17 +102,24 @@ class World {
     std::function<std::vector<int32_t>()> missing;  // places whose ranks are waited for
     const char* verb;                               // what they have not: "arrived"
     double more = 0;                                // seconds beside the timeout
+    uint32_t kind = Waiting::kRanks;                // what the missing ranks mean for others
+    std::function<bool()> is_stuck = nullptr;       // of kRanks: do they hold this rank up now? Left out: always
   };
+  class Longer;
   void check(bp_status status, const char* what) const;
   void check_for_all(bp_status status, const Notice& notice);
   // Calls ready() until it is true; throws at the deadline, after a failure elsewhere, and where a rank is lost.
   template <class Ready>
   void wait_for(const Wait& wait, Ready ready);
-  void look_around(const Wait& wait, Clock::time_point start);
+  void judge();
+  RankView own_view();
+  // The ranks that are known to be lost; empty: none.
+  std::string lost_ranks();
   // `operand`: of at most Slot::kMostBytes, for the others to read.
   void meet(const bp_host* host, Group& group, const Notice& notice, std::span<const char> operand = {});
   void meet_by_messages(const bp_host* host, Group& group, const Notice& notice);
-  void exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call);
+  void exchange(const bp_host* host, Group& group, const Notice& notice, const bp_collective_call& call,
+                uint32_t kind = Waiting::kNothing);
   void open_devices(const bp_frame* frame, Group& group, const Notice& notice);
   void check_devices();
   void close_devices();
@@ -126,6 +136,7 @@ class World {
   void settle_order(const bp_host* host, Group& group);
   void move_on();
   void stop_moving();
+  void meet_makers(const bp_host* host, Group& group, const Notice& notice);
   std::unique_ptr<Group> make_group(const std::string& name, std::vector<int32_t> ranks, const bp_host* host);
   bool is_lost(int32_t rank) const;
   std::string last_call(const Group& group, int32_t place) const;
@@ -134,8 +145,9 @@ class World {
   // Says it, and ends the process.
   [[noreturn]] void end_by_failure(const std::string& text);
   [[noreturn]] void fail(bp_status code, const std::string& text);
-  [[noreturn]] void raise_failure() const;
-  void check_failure() const;
+  // `notice`: what this rank is in, for a loss that no call found.
+  [[noreturn]] void raise_failure(const Notice* notice) const;
+  void check_failure(const Notice* notice = nullptr) const;
 
   const bp_collective_provider provider_;
   void* const connection_;
@@ -144,6 +156,20 @@ class World {
   const bool spins_;                         // each rank has a processor
   bp_collective_device_provider devices_{};  // without functions: there is none
   std::atomic<bool> uses_devices_{false};
+  bool shares_ = false;         // memory, with all ranks
+  std::vector<char> own_roll_;  // where they do not
+  Roll roll_;
+  std::unique_ptr<Beats> beats_;  // between machines
+  std::mutex judge_lock_;
+  Judge judge_;
+  Clock::time_point judged_;
+  std::vector<std::pair<uint64_t, uint64_t>> known_calls_;  // of the groups
+  // Waits that last. One at a time is published. Ranks with several threads that wait are never in a circle:
+  // another thread may go on.
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<const Longer*> published_{nullptr};
+  std::atomic<std::thread::id> waiting_thread_;
+  std::atomic<bool> has_waiting_threads_{false};
   Group* all_ = nullptr;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::mutex groups_lock_;
@@ -172,6 +198,8 @@ class World {
   std::thread mover_;
 };
 
+// Of this process: two numbers of processes mean the same in one space.
+uint64_t process_space();
 // The provider whose ranks are threads of this process.
 const bp_collective_provider& thread_provider();
 // Sets the world and the rank that the calling thread joins next.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <mutex>
 
 #include "calls.hpp"
 
@@ -13,9 +14,14 @@ namespace {
 
 thread_local std::string t_error;
 
+std::mutex g_one_at_a_time;
+bool g_is_serialized = false;  // MPI takes calls of one thread at a time
+
 template <class F>
 bp_status guarded(F f) noexcept {
   try {
+    std::unique_lock lock(g_one_at_a_time, std::defer_lock);
+    if (g_is_serialized) lock.lock();
     f();
     return BP_OK;
   } catch (const MpiError& error) {
@@ -64,6 +70,7 @@ bp_status BP_CALL join(int32_t* rank, int32_t* size, void** connection) {
     }
     if (level < MPI_THREAD_SERIALIZED)
       throw MpiError("this MPI serves one thread alone (MPI_THREAD_SERIALIZED is needed)");
+    g_is_serialized = level == MPI_THREAD_SERIALIZED;
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     if (const char* text = std::getenv("BACKPLANE_MPI_LARGEST_COUNT"))
       g_largest_count = std::max(1LL, std::atoll(text));

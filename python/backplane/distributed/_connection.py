@@ -26,6 +26,7 @@ _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SI
 _PROVIDER = "BACKPLANE_COLLECTIVES"
 _DEVICES = "BACKPLANE_COLLECTIVES_DEVICES"
 _TIMEOUT = "BACKPLANE_COLLECTIVES_TIMEOUT"
+_SECONDS = 600.0  # that a rank waits for another, unless the program says otherwise
 _FIXES = {
     "mpi": "pip install backplane-mpi, or build Backplane with MPI there (Debian: libopenmpi-dev, openmpi-bin), or give the path of a provider",
     "nccl": "pip install backplane-cuda, or give the path of a device provider",
@@ -71,20 +72,22 @@ def init(provider: str | None = None, *, devices: str | None = None, timeout: fl
     srun or `backplane launch` has started, else "none"; the variable BACKPLANE_COLLECTIVES says otherwise.
     devices: "nccl", or the path of a device provider: the ranks' CUDA tensors then travel from device to device, on their streams. Left out
     or "none": tensors of devices travel through the host's memory; the variable BACKPLANE_COLLECTIVES_DEVICES says otherwise.
-    timeout: how many seconds a rank waits for another before all of them raise an error; 4.5 unless given here or in the variable
-    BACKPLANE_COLLECTIVES_TIMEOUT. Calls after the first one return the same group.
-    Errors: DeviceError where the provider is not there or cannot connect; ArgumentValueError for a second provider.
+    timeout: how many seconds a rank waits for another that is running but late, before all of them raise an error; 600 unless given here
+    or in the variable BACKPLANE_COLLECTIVES_TIMEOUT. After 5, 10, 20, … seconds a line on the error stream says which rank is late. A rank
+    that has ended, or calls something else, is an error within 5 seconds. Calls after the first one return the same group.
+    Errors: DeviceError where the provider is not there or cannot connect, and for tasks of srun without MPI; ArgumentValueError for a second
+    provider.
     """
     if here.world is not None:
         return world_group()
-    chosen = provider or os.environ.get(_PROVIDER) or ("mpi" if any(name in os.environ for name in _LAUNCHED) else "none")
+    chosen = provider or os.environ.get(_PROVIDER) or _provider_of_launcher()
     if process:
         if provider is not None and provider != process[0].provider:
             raise bp.ArgumentValueError(f"init: argument provider: found {provider!r}, but this process is connected by {process[0].provider!r}")
         if timeout is not None:
             set_timeout(timeout)
         return world_group()
-    seconds = _seconds(timeout if timeout is not None else float(os.environ.get(_TIMEOUT, "4.5")))
+    seconds = _seconds(timeout if timeout is not None else _timeout_of_environment())
     file = "threads" if chosen in ("none", "threads") else _provider_file(chosen)
     device_file = _devices_file(devices)
     rank, size = _on_host("join", file, timeout=seconds, devices=device_file).tolist()
@@ -93,6 +96,26 @@ def init(provider: str | None = None, *, devices: str | None = None, timeout: fl
     if size > 1:
         _watch()
     return world_group()
+
+
+def _provider_of_launcher() -> str:
+    if any(name in os.environ for name in _LAUNCHED):
+        return "mpi"
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if tasks != "1":  # each of them would be a program of one rank
+        raise bp.DeviceError(
+            f"init: srun has started {tasks} tasks, but not as ranks of MPI. Fix: srun --mpi=pmix (`srun --mpi=list` shows what this Slurm "
+            f"offers), or mpirun in the batch script. For tasks that compute alone: {_PROVIDER}=none"
+        )
+    return "none"
+
+
+def _timeout_of_environment() -> float:
+    text = os.environ.get(_TIMEOUT) or str(_SECONDS)
+    try:
+        return float(text)
+    except ValueError:
+        raise bp.ArgumentValueError(f"init: variable {_TIMEOUT}: found {text!r}, expected a positive number of seconds") from None
 
 
 def is_initialized() -> bool:
@@ -200,7 +223,7 @@ class _Rank(Generic[T]):
         self.error: BaseException | None = None
 
 
-def run_threads(n: int, fun: Callable[[], T], *, devices: str | None = None, timeout: float = 4.5) -> list[T]:
+def run_threads(n: int, fun: Callable[[], T], *, devices: str | None = None, timeout: float = _SECONDS) -> list[T]:
     """Runs fun on n ranks that are threads of this process; returns what each gave, in the order of ranks.
 
     Within fun, all of bp.distributed works as in n processes. The first error of a rank is raised. devices: as for init; each rank then

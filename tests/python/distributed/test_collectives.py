@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -102,9 +103,14 @@ FAULTS = {
     "raised": ("if d.rank() == 1: raise ValueError('of the user')", "rank 1 has left"),
     "killed while data moves": ("work = d.all_reduce(bp.ones(1 << 22), async_op=True)\nif d.rank() == 1: os.kill(os.getpid(), signal.SIGKILL)\nwork.wait()", "rank 1"),
     "late": ("if d.rank() == 1: time.sleep(60)", "rank 1 has not arrived"),
+    "another call": ("if d.rank() == 1: d.recv(x, source=0)", "rank 1 calls recv of float32 (3,) at fault.py:12 and waits for rank 0"),
+    "another group": (
+        "groups = [d.new_group([0, 1]), d.new_group([0, 1, 2])]\n[d.all_reduce(x, group=g) for g in groups if d.rank() in g]\nfor g in groups[:: -1 if d.rank() == 1 else 1]: d.rank() in g and d.all_reduce(x, group=g)",
+        "rank 0 calls all_reduce of float32 (3,) with op sum at fault.py:14 in group 0,1 and waits for rank 1",
+    ),
 }
 PROGRAM = """
-import os, signal, sys, time
+import atexit, os, signal, sys, time
 import backplane as bp
 
 d = bp.distributed
@@ -113,29 +119,50 @@ x, op = bp.ones(3), "sum"
 d.all_reduce(x)
 d.broadcast(x)
 print("begin", time.time(), flush=True)
-
+atexit.register(lambda: print("raised", time.time(), flush=True))
 FAULT
 print(d.all_reduce(x, op))
 """
 
 
+BETWEEN_MACHINES = {"BACKPLANE_MPI_SHARED_MEMORY": "0"}
+
+
 @mpi
-@pytest.mark.parametrize("fault", FAULTS if checks.WHOLE else ["killed", "shape", "late"])
-def test_faults(fault, tmp_path):
+@pytest.mark.parametrize(
+    ("fault", "env"),
+    [(fault, env) for fault in FAULTS for env in ({}, BETWEEN_MACHINES)] if checks.WHOLE else [("killed", {}), ("shape", {}), ("late", {}), ("another call", BETWEEN_MACHINES)],
+    ids=lambda value: value if isinstance(value, str) else "one machine" if not value else "between machines",
+)
+def test_faults(fault, env, tmp_path):
     """Every other rank raises within 5 s, and all processes end."""
     action, text = FAULTS[fault]
-    (tmp_path / "fault.py").write_text(PROGRAM.replace("FAULT", action).lstrip("\n").replace("import os", "\nimport os", 1))
+    (tmp_path / "fault.py").write_text(PROGRAM.replace("FAULT", action).lstrip("\n").replace("import atexit", "\nimport atexit", 1))
     logs = tmp_path / "logs"
-    env = {} if checks.WHOLE else {"BACKPLANE_COLLECTIVES_TIMEOUT": "1"}
-    code, output, _ = launch(3, "--logs", logs, tmp_path / "fault.py", env=env, limit=60)
+    settings = {**env, "BACKPLANE_COLLECTIVES_TIMEOUT": "4.5" if checks.WHOLE else "1"} if fault == "late" else env
+    code, output, _ = launch(3, "--logs", logs, tmp_path / "fault.py", env=settings, limit=60)
     ended = time.time()
     assert code != 0, output
     for rank in (0, 2):
         log = (logs / f"rank.{rank}.log").read_text()
         begin = float(log.split("begin ")[1].split()[0])
         assert text in log and "DeviceError" in log, f"rank {rank}: {log}\n{output}"
-        assert "fault.py:13" in log or fault.startswith("killed"), log
+        assert "fault.py:1" in log or fault.startswith("killed"), log
+        raised = float(log.split("raised ")[1].split()[0]) if "raised " in log else begin
+        assert raised - begin < 6, "the error came late"
         assert ended - begin < 40, "the processes ended late"
+
+
+@mpi
+@whole
+@pytest.mark.parametrize("env", [{}, BETWEEN_MACHINES], ids=["one machine", "between machines"])
+def test_a_slow_rank_is_waited_for(env, tmp_path):
+    """A rank that runs is no lost rank, however late it is; the others say whom they wait for."""
+    action = "if d.rank() == 1: time.sleep(8)"
+    (tmp_path / "slow.py").write_text(PROGRAM.replace("FAULT", action))
+    code, output, _ = launch(3, tmp_path / "slow.py", env=env, limit=60)
+    assert code == 0 and output.count("tensor([3., 3., 3.])") == 3, output
+    assert len(re.findall(r"rank [02] has waited 5 s for rank 1 in all_reduce of float32 \(3,\) with op sum at slow.py:13; rank 1 is running", output)) == 1, output
 
 
 KILLED = """
@@ -188,3 +215,20 @@ def test_faults_of_threads():
 
     with pytest.raises(bp.DeviceError, match=r"disagree in call 1: rank 0 calls all_reduce of float32 \(2,\) with op sum at test_collectives.py:\d+; rank"):
         bp.distributed.run_threads(2, different)
+
+    def circle():
+        r, x = bp.distributed.rank(), bp.ones(3)
+        bp.distributed.send(x, dest=1) if r == 2 else bp.distributed.recv(x, source=1 - r)
+
+    with pytest.raises(bp.DeviceError, match=r"rank 0 calls recv of float32 \(3,\) at test_collectives.py:\d+ and waits for rank 1; rank 1 calls recv .* and waits for rank 0"):
+        bp.distributed.run_threads(3, circle)
+
+
+def test_a_slow_thread_is_waited_for(capfd):
+    def slow():
+        if bp.distributed.rank() == 1:
+            time.sleep(5.3)
+        return bp.distributed.all_reduce(bp.ones(())).item()
+
+    assert bp.distributed.run_threads(2, slow) == [2.0, 2.0]
+    assert re.search(r"backplane: rank 0 has waited 5 s for rank 1 in all_reduce of float32 \(\) with op sum at test_collectives.py:\d+; rank 1 is running", capfd.readouterr().err)
