@@ -20,7 +20,7 @@ constexpr auto kStable = milliseconds(2500);      // of a circle of ranks; messa
 constexpr auto kSuspicious = milliseconds(1200);  // of silence, once a launcher ends the ranks
 constexpr auto kFarewell = milliseconds(1000);    // of a rank after a failure
 constexpr double kSilence = 4;                    // seconds
-constexpr size_t kMostGroups = 32, kMostTold = 16;
+constexpr size_t kMostGroups = 32, kMostReported = 16;
 
 double silence_of_program() {
   const char* text = std::getenv("BACKPLANE_COLLECTIVES_LOST_AFTER");
@@ -48,7 +48,7 @@ struct Beats::Answer {
   uint32_t has_failed, all_know;
   int32_t code, n_missing;
   uint64_t wait;
-  int32_t missing[kMostTold];
+  int32_t missing[kMostReported];
   char text[Failure::kMostText];
 };
 
@@ -123,7 +123,7 @@ bool Beats::pause(Clock::duration how_long) {
 
 std::vector<int32_t> Beats::missing(uint64_t number) {
   const std::lock_guard guard(lock_);
-  return told_wait_ == number ? told_missing_ : std::vector<int32_t>();
+  return reported_wait_ == number ? reported_missing_ : std::vector<int32_t>();
 }
 
 // ---- ranks other than 0 ---------------------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ bool Beats::exchange(Clock::time_point& heard, bool is_last) {
   if (answer.has_failed) rank_.fail(answer.code, answer.text);
   all_know_.store(answer.all_know != 0, std::memory_order_release);
   const std::lock_guard guard(lock_);
-  told_wait_ = answer.wait;
-  told_missing_.assign(answer.missing, answer.missing + answer.n_missing);
+  reported_wait_ = answer.wait;
+  reported_missing_.assign(answer.missing, answer.missing + answer.n_missing);
   return true;
 }
 
@@ -264,7 +264,8 @@ void Beats::find_faults(Clock::time_point now) {
   Edges edges(views_);
   for (size_t rank = 0; rank < views_.size(); ++rank) {
     const std::vector<int32_t>& others = edges.of(static_cast<int32_t>(rank));
-    waited_for_[rank].assign(others.begin(), others.begin() + static_cast<int64_t>(std::min(others.size(), kMostTold)));
+    waited_for_[rank].assign(others.begin(),
+                             others.begin() + static_cast<int64_t>(std::min(others.size(), kMostReported)));
     for (const int32_t other : waited_for_[rank])
       if (views_[static_cast<size_t>(other)].state == RankState::kLeft)
         return rank_.fail(BP_ERROR_DEVICE, std::string(views_[rank].waiting.text) + " on rank " + std::to_string(rank) +
@@ -273,8 +274,8 @@ void Beats::find_faults(Clock::time_point now) {
   }
   {
     const std::lock_guard guard(lock_);
-    told_wait_ = views_[0].waiting.number;
-    told_missing_ = waited_for_[0];
+    reported_wait_ = views_[0].waiting.number;
+    reported_missing_ = waited_for_[0];
   }
   if (const std::string text = judge_.look(views_, edges, now); !text.empty()) return rank_.fail(BP_ERROR_DEVICE, text);
   warn();

@@ -1,6 +1,6 @@
 // Signs of life between machines. A thread of each rank sends rank 0 a short message ten times a second (less often
 // among hundreds of ranks): what the rank waits for, and the first failure that it knows. Rank 0 answers with the first
-// failure of all. So a rank that is silent is told from one that is late, and rank 0 sees who waits for whom.
+// failure of all. So a rank that is silent differs from one that is late, and rank 0 sees who waits for whom.
 #pragma once
 
 #include <condition_variable>
@@ -33,7 +33,7 @@ class Beats {
 
   // A launcher ends this process: silence is a loss earlier than else.
   void suspect() { suspects_.store(true, std::memory_order_relaxed); }
-  // Whom wait `number` of this rank waits for, as rank 0 said last.
+  // Whom wait `number` of this rank waits for, as rank 0 reported last.
   std::vector<int32_t> missing(uint64_t number);
   // Every rank has raised the failure, or ended.
   bool all_know() const { return all_know_.load(std::memory_order_acquire); }
@@ -75,8 +75,8 @@ class Beats {
   std::condition_variable wakes_;
   bool stops_ = false;
   Clock::time_point stopped_;
-  uint64_t told_wait_ = 0;
-  std::vector<int32_t> told_missing_;
+  uint64_t reported_wait_ = 0;
+  std::vector<int32_t> reported_missing_;
   std::thread thread_;
 };
 
