@@ -97,6 +97,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from .distributed import replicate as replicate, reshard as reshard, shard as shard
     from ._api._segments import segment_softmax as segment_softmax
     from ._api._slices import dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice, sliding_window_view as sliding_window_view
+    from ._api._windows import bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser
     from .nn.functional import (
         binary_cross_entropy as binary_cross_entropy,
         binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
@@ -121,32 +122,54 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from ._graphs._summary import Summary as Summary, summary as summary
     from .compat.numpy import (
         apply_along_axis as apply_along_axis,
+        apply_over_axes as apply_over_axes,
+        array2string as array2string,
+        array_repr as array_repr,
+        array_str as array_str,
         asanyarray as asanyarray,
+        base_repr as base_repr,
+        binary_repr as binary_repr,
+        bitwise_count as bitwise_count,
         block as block,
         c_ as c_,
         choose as choose,
         copyto as copyto,
         diag_indices as diag_indices,
         diag_indices_from as diag_indices_from,
+        einsum_path as einsum_path,
         extract as extract,
         fill_diagonal as fill_diagonal,
+        frombuffer as frombuffer,
+        fromfile as fromfile,
         fromfunction as fromfunction,
+        fromiter as fromiter,
+        fromstring as fromstring,
+        genfromtxt as genfromtxt,
         histogram2d as histogram2d,
         histogram_bin_edges as histogram_bin_edges,
+        histogramdd as histogramdd,
         index_exp as index_exp,
         iscomplexobj as iscomplexobj,
         isrealobj as isrealobj,
         issubdtype as issubdtype,
         lexsort as lexsort,
+        loadtxt as loadtxt,
         mask_indices as mask_indices,
         matvec as matvec,
+        may_share_memory as may_share_memory,
         mgrid as mgrid,
+        min_scalar_type as min_scalar_type,
+        ndenumerate as ndenumerate,
+        ndindex as ndindex,
         ogrid as ogrid,
+        packbits as packbits,
         piecewise as piecewise,
         place as place,
         poly as poly,
+        poly1d as poly1d,
         polyadd as polyadd,
         polyder as polyder,
+        polydiv as polydiv,
         polyfit as polyfit,
         polyint as polyint,
         polymul as polymul,
@@ -154,25 +177,37 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         put as put,
         putmask as putmask,
         r_ as r_,
+        real_if_close as real_if_close,
         resize as resize,
         roots as roots,
         s_ as s_,
+        savetxt as savetxt,
+        savez as savez,
+        savez_compressed as savez_compressed,
+        shares_memory as shares_memory,
+        sort_complex as sort_complex,
+        spacing as spacing,
         tril_indices_from as tril_indices_from,
         trim_zeros as trim_zeros,
         triu_indices_from as triu_indices_from,
+        unpackbits as unpackbits,
         vecmat as vecmat,
         vectorize as vectorize,
     )
     from .compat.torch import (
+        addbmm as addbmm,
         addmv as addmv,
         addr as addr,
         adjoint as adjoint,
         bartlett_window as bartlett_window,
+        binomial as binomial,
         blackman_window as blackman_window,
         block_diag as block_diag,
         cartesian_prod as cartesian_prod,
         cdist as cdist,
         chain_matmul as chain_matmul,
+        cholesky_inverse as cholesky_inverse,
+        cholesky_solve as cholesky_solve,
         clamp_max as clamp_max,
         clamp_min as clamp_min,
         combinations as combinations,
@@ -181,27 +216,39 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
         diag_embed as diag_embed,
         diagonal_scatter as diagonal_scatter,
         dist as dist,
+        frexp as frexp,
         ger as ger,
         hamming_window as hamming_window,
         hann_window as hann_window,
         histc as histc,
+        index_reduce as index_reduce,
         is_nonzero as is_nonzero,
         is_same_size as is_same_size,
         is_signed as is_signed,
+        istft as istft,
+        kaiser_window as kaiser_window,
         logaddexp2 as logaddexp2,
         logdet as logdet,
+        masked_scatter as masked_scatter,
         mode as mode,
         msort as msort,
         multinomial as multinomial,
+        mvlgamma as mvlgamma,
+        pca_lowrank as pca_lowrank,
         pdist as pdist,
         pinverse as pinverse,
+        poisson as poisson,
         polar as polar,
         randint_like as randint_like,
+        renorm as renorm,
         resolve_conj as resolve_conj,
         rsub as rsub,
+        scatter_reduce as scatter_reduce,
         select_scatter as select_scatter,
         slice_scatter as slice_scatter,
         split_with_sizes as split_with_sizes,
+        stft as stft,
+        svd_lowrank as svd_lowrank,
         trapz as trapz,
         unique_consecutive as unique_consecutive,
         view_as_complex as view_as_complex,
@@ -263,6 +310,7 @@ globals().update(DTYPES)
 
 _LATER = {"CheckpointManager": "_files._checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "numpy": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 _LATER.update(dict.fromkeys(("OptimizeResult", "cg", "least_squares", "minimize", "odeint"), "_solvers"))
+_LATER.update(dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser"), "_api._windows"))
 _LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_api._slices"))
 _LATER.update(dict.fromkeys("""
 binary_cross_entropy binary_cross_entropy_with_logits cross_entropy ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss
@@ -273,16 +321,21 @@ _LATER.update({"GradScaler": "optim", "Summary": "_graphs._summary", "debug": ""
 _LATER.update(dict.fromkeys(("autocast", "get_autocast_dtype", "is_autocast_enabled"), "_runtime._autocast"))
 _LATER.update({"choice": "_api._choices", "segment_softmax": "_api._segments", "shuffle": "_api._choices", "sparse": ""})
 _LATER.update(dict.fromkeys("""
-addmv addr adjoint bartlett_window blackman_window block_diag cartesian_prod cdist chain_matmul clamp_max clamp_min
-combinations conj_physical cumulative_trapezoid diag_embed diagonal_scatter dist ger hamming_window hann_window histc
-is_nonzero is_same_size is_signed logaddexp2 logdet mode msort multinomial pdist pinverse polar randint_like
-resolve_conj rsub select_scatter slice_scatter split_with_sizes trapz unique_consecutive view_as_complex view_as_real
+addbmm addmv addr adjoint bartlett_window binomial blackman_window block_diag cartesian_prod cdist chain_matmul
+cholesky_inverse cholesky_solve clamp_max clamp_min combinations conj_physical cumulative_trapezoid diag_embed
+diagonal_scatter dist frexp ger hamming_window hann_window histc index_reduce is_nonzero is_same_size is_signed istft
+kaiser_window logaddexp2 logdet masked_scatter mode msort multinomial mvlgamma pca_lowrank pdist pinverse poisson
+polar randint_like renorm resolve_conj rsub scatter_reduce select_scatter slice_scatter split_with_sizes stft
+svd_lowrank trapz unique_consecutive view_as_complex view_as_real
 """.split(), "compat.torch"))
 _LATER.update(dict.fromkeys("""
-apply_along_axis asanyarray block c_ choose copyto diag_indices diag_indices_from extract fill_diagonal fromfunction
-histogram2d histogram_bin_edges index_exp iscomplexobj isrealobj issubdtype lexsort mask_indices matvec mgrid ogrid
-piecewise place poly polyadd polyder polyfit polyint polymul polysub put putmask r_ resize roots s_ tril_indices_from
-trim_zeros triu_indices_from vecmat vectorize
+apply_along_axis apply_over_axes array2string array_repr array_str asanyarray base_repr binary_repr bitwise_count
+block c_ choose copyto diag_indices diag_indices_from einsum_path extract fill_diagonal frombuffer fromfile
+fromfunction fromiter fromstring genfromtxt histogram2d histogram_bin_edges histogramdd index_exp iscomplexobj
+isrealobj issubdtype lexsort loadtxt mask_indices matvec may_share_memory mgrid min_scalar_type ndenumerate ndindex
+ogrid packbits piecewise place poly poly1d polyadd polyder polydiv polyfit polyint polymul polysub put putmask r_
+real_if_close resize roots s_ savetxt savez savez_compressed shares_memory sort_complex spacing tril_indices_from
+trim_zeros triu_indices_from unpackbits vecmat vectorize
 """.split(), "compat.numpy"))
 globals().update({name: op for name, op in _functions.items() if name not in globals() and name not in _LATER})
 

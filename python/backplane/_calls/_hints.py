@@ -55,23 +55,16 @@ cuda: device("cuda"), synchronize("cuda"), memory_stats("cuda")
 load_state_dict state_dict: the methods of bp.nn.Module, with save and load
 DataLoader: backplane.data.DataLoader
 utils: backplane.data, and backplane.nn.utils
-ndindex ndenumerate nditer: loops over x.tolist(), or no loop
+nditer: loops over x.tolist(), or no loop
 matrix mat: asarray, and @ for products
 asfortranarray asarray_chkfinite require: asarray
-frombuffer fromstring fromiter fromfile loadtxt genfromtxt: asarray of what NumPy's function gives
-poly1d: polyval(coefficients, x)
-histogramdd: bincount(ravel_multi_index(...))
-spacing: nextafter(x, inf) - x
 floating: isdtype(x.dtype, "real floating")
 integer: isdtype(x.dtype, "integral")
 number: isdtype(x.dtype, "numeric")
 errstate seterr: nothing: no floating-point error is reported
-array2string array_repr array_str: repr(x), str(x) under printoptions(...)
 set_default_tensor_type: set_default_dtype(dtype)
 use_deterministic_algorithms: nothing: every kernel gives the same result for the same call
-cholesky_solve: linalg.solve_triangular twice
 range: arange(start, stop)
-renorm: x * minimum(1, most / vector_norm(x, axis=axis, keepdims=True))
 euler_gamma: 0.5772156649015329
 remat: checkpoint(function)
 custom_gradient: custom_function(f), then f.defvjp
@@ -91,11 +84,9 @@ library: custom_op(name)
 quantization quantize_per_tensor ao: round and clip, and astype(backplane.int8)
 hub testing: numpy.testing on x.numpy()
 ma: x beside a mask of bools: where, sum(x, where=mask)
-polynomial polydiv: polyval, convolve, or numpy's on x.numpy()
+polynomial: polyval, convolve, or numpy's on x.numpy()
 typing dtypes: DType, and types
 rec recarray record core char strings emath exceptions ctypeslib f2py: NumPy itself, for what is no tensor
-stft: fft.rfft(x.unfold(-1, size, step) * window)
-istft: nn.functional.fold((fft.irfft(s) * window).mT, (1, n), (1, size), stride=(1, step)), over that of window**2 for each frame, of s (batch, frames, bins)
 is_inference_mode_enabled: not is_grad_enabled()
 set_anomaly_enabled set_detect_anomaly: with detect_anomaly():
 get_device: x.device
@@ -106,23 +97,15 @@ lu: linalg.lu(a)
 lu_solve: linalg.solve(a, b)
 triangular_solve: linalg.solve_triangular(a, b)
 orgqr geqrf: linalg.qr(x)
-svd_lowrank pca_lowrank lobpcg: linalg.svd(x), or eigh
+lobpcg: linalg.svd(x), or eigh
 nuclear_norm: linalg.matrix_norm(x, ord="nuc")
 frobenius_norm: linalg.matrix_norm(x)
 resolve_neg: conj(x)
-poisson binomial: asarray(numpy.random.default_rng(seed).poisson(...)), likewise binomial
 j0 j1 y0 y1: bessel_j0, bessel_j1, bessel_y0 or bessel_y1
 k0 k1 k0e k1e: modified_bessel_k0 or _k1, scaled_modified_bessel_k0 or _k1
 bessel_i0e bessel_i1e: i0e or i1e
-frexp: floor(log2(abs(x))), or numpy.frexp on x.numpy()
-hanning: 0.5 - 0.5 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-hamming: 0.54 - 0.46 * cos(2 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-blackman: 0.42 - 0.5 * cos(2 * pi * arange(n) / m) + 0.08 * cos(4 * pi * arange(n) / m), m being n as in PyTorch, or n - 1 as in NumPy
-bartlett: 1 - abs(2 * arange(n) / m - 1), m being n as in PyTorch, or n - 1 as in NumPy
-kaiser_window: asarray(numpy.kaiser(n + 1, beta)[:-1])
-kaiser: asarray(numpy.kaiser(n, beta))
 empty_strided empty_permuted: empty(shape)
-as_strided_scatter index_reduce: y = x.clone(); y[index] = values
+as_strided_scatter: y = x.clone(); y[index] = values
 to_dlpack: x.__dlpack__()
 set_float32_matmul_precision get_float32_matmul_precision: nothing: float32 products are computed in float32
 get_num_interop_threads set_num_interop_threads: set_num_threads(n)
@@ -143,11 +126,8 @@ object_ str_ bytes_ void character: lists of Python's
 generic inexact complexfloating flexible signedinteger unsignedinteger: isdtype(x.dtype, kind)
 True_ False_: True and False
 asmatrix bmat: asarray
-may_share_memory shares_memory: numpy.shares_memory on x.numpy()
-savez: save({"x": x}, "x.npz")
-savez_compressed savetxt: numpy.savez_compressed or savetxt of x.numpy()
 memmap: asarray(numpy.memmap(...))
-mvlgamma igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
+igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
 """
 
 def rows(text):
