@@ -186,6 +186,7 @@ PYTORCHS = {
     "tile": (lambda: bp.tile(W, dims=(2,)), lambda: bp.tile(W, 2)),
     "broadcast_to": (lambda: bp.broadcast_to(W, size=(2, 2)), lambda: bp.broadcast_to(W, (2, 2))),
     "split": (lambda: bp.split(bp.arange(4.0), split_size_or_sections=3), lambda: bp.split(bp.arange(4.0), 3, dim=0)),
+    "vmap": (lambda: bp.vmap(lambda x: x * 2, in_dims=1, out_dims=0)(X), lambda: X.T * 2),
     "split of sizes": (lambda: bp.split(T, split_size_or_sections=[1, 3], dim=2), lambda: bp.split(T, [1, 3], dim=2)),
 }
 
@@ -229,8 +230,7 @@ def test_a_quotient_in_place_is_recorded():
     (lambda: bp.einsum(T, "ijk->"), ValueError, "einsum: argument subscripts: found subscripts behind an operand"),
     (lambda: bp.nn.functional.group_norm(T, None), TypeError, "group_norm: argument num_groups: found None"),
     (lambda: bp.nn.functional.one_hot(bp.asarray([1]), None), TypeError, "one_hot: argument num_classes: found None"),
-    (lambda: bp.vmap(bp.sum, in_dims=1), TypeError, "vmap: found an argument 'in_dims', expected in_axes"),
-    (lambda: bp.vmap(bp.sum, out_dims=1), TypeError, "vmap: found an argument 'out_dims', expected out_axes"),
+    (lambda: bp.vmap(bp.sum, in_dims=1, in_axes=1), TypeError, "vmap: found the arguments 'in_dims' and 'in_axes', which have the same meaning"),
     (lambda: bp.topk(T, 1, 0, dim=0), TypeError, "topk: found dim and axis"),
 ])  # fmt: skip
 def test_errors(call, error, words):

@@ -79,7 +79,7 @@ in_axes: the batch axis of the arguments: an int, None for an argument shared by
     per positional argument. Each entry is an int, None or a container that is a prefix of the argument's. Negative axes count
     from the end. Keyword arguments are mapped over axis 0.
 out_axes: the batch axis of the results: an int, a prefix of the result's structure, or None for a result that is the same for
-    all elements.
+    all elements. PyTorch's words in_dims and out_dims mean the same.
 axis_size: the number of elements. It is required if no argument is mapped.
 randomness: for random ops: 'error' raises, 'same' draws the same numbers for all elements, 'different' draws separate numbers.
 

@@ -283,17 +283,34 @@ bool read_randomness(const char* word, Randomness* randomness) {
   return false;
 }
 
+// PyTorch's words for the axes, as ours.
+PyRef with_pytorch_words(PyObject* kwargs) {
+  PyRef named = PyRef::borrow(kwargs);
+  const std::pair<const char*, const char*> synonyms[] = {{"in_dims", "in_axes"}, {"out_dims", "out_axes"}};
+  for (const auto& [word, axes] : synonyms) {
+    PyObject* value = kwargs ? PyDict_GetItemString(kwargs, word) : nullptr;
+    if (!value) continue;
+    if (PyDict_GetItemString(kwargs, axes)) {
+      raise(BP_ERROR_TYPE, "vmap: found the arguments '%s' and '%s', which have the same meaning; expected one", word,
+            axes);
+      return {};
+    }
+    if (named.get() == kwargs) named = PyRef::steal(PyDict_Copy(kwargs));
+    if (!named || PyDict_SetItemString(named.get(), axes, value) < 0 || PyDict_DelItemString(named.get(), word) < 0)
+      return {};
+  }
+  return named;
+}
+
 }  // namespace
 
 PyObject* vmap_function(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* keywords[] = {"fun", "in_axes", "out_axes", "axis_size", "randomness", nullptr};
   PyObject *function = nullptr, *in_axes = nullptr, *out_axes = nullptr, *size = nullptr;
   const char* randomness = "error";
-  for (const char* word : {"in_dims", "out_dims"})
-    if (kwargs && PyDict_GetItemString(kwargs, word))
-      return raise(BP_ERROR_TYPE, "vmap: found an argument '%s', expected %s, which has the same meaning", word,
-                   *word == 'i' ? "in_axes" : "out_axes");
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO$s:vmap", const_cast<char**>(keywords), &function, &in_axes,
+  const PyRef named = with_pytorch_words(kwargs);
+  if (kwargs && !named) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, named.get(), "O|OOO$s:vmap", const_cast<char**>(keywords), &function, &in_axes,
                                    &out_axes, &size, &randomness)) {
     return nullptr;
   }
