@@ -39,7 +39,6 @@ tree_map tree_util: backplane.tree.map
 custom_vjp custom_jvp: custom_function(f), then f.defvjp or f.defjvp
 eval_shape: add.infer(...), which every op has, or make_graph(function)(*args)
 make_jaxpr: make_graph(function)(*args)
-linearize: jvp(function, primals, tangents), or vjp
 top_k: topk(x, k)
 select_n: where(condition, y, x), in each other
 reduce_window: max_pool2d, avg_pool2d of nn.functional, or a reduction of x.unfold(axis, size, step) over its last axis

@@ -14,23 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-__all__ = ["hessian", "jacfwd", "jacrev", "stop_gradient"]
+__all__ = ["hessian", "jacfwd", "jacrev", "linearize", "stop_gradient"]
 
 
 def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """The Jacobian of a function by reverse mode, as a function of the same arguments; cheap for few results.
 
     Arguments as for grad, but fun may return a tensor of any shape, or a container of tensors. For a result of shape
     (*m) and an argument of shape (*n) the Jacobian has shape (*m, *n) and the argument's dtype. Containers nest: the
     structure of the result, and at each of its leaves that of the argument (of several, a tuple). With has_aux the
-    result is the pair (Jacobian, aux).
+    result is the pair (Jacobian, aux). chunk_size: how many rows are computed at once, None for all; fewer rows need
+    less memory and more time.
 
     Errors: DtypeError for integer and boolean arguments or results, and for complex results without holomorphic;
-        ArgumentValueError where argnums names no positional argument.
+        ArgumentValueError where argnums names no positional argument, or chunk_size is below 1.
     """
     several = _check("jacrev", fun, argnums)
+    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
+        raise _core.ArgumentValueError(f"jacrev: argument chunk_size: found {chunk_size!r}, expected a number of rows from 1 on, or None")
 
     def jacobian(*args, **kwargs):
         partial, chosen = _partial("jacrev", fun, argnums, args, kwargs)
@@ -44,7 +48,10 @@ def jacrev(
             found = tree.map(ops.bp.conj, found) if holomorphic else found
             return found if several else found[0]
 
-        rows = _core.vmap(row, randomness="same")(*_basis(results)) if results else ()
+        total = sum(leaf.size for leaf in results)
+        step = chunk_size or max(total, 1)
+        chunks = [_core.vmap(row, randomness="same")(*_basis(results, i, min(i + step, total))) for i in range(0, max(total, 1), step) if results]
+        rows = tree.map(lambda *parts: ops.bp.concat(list(parts)), *chunks) if len(chunks) > 1 else chunks[0] if chunks else ()
         blocks = [tree.map(lambda leaf: _block(leaf, part, shape, 0), rows) for part, shape in _parts(results)]
         whole = tree.unflatten(structure, blocks)
         return (whole, aux[0]) if has_aux else whole
@@ -106,6 +113,21 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
+def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The function's value at the primals, and its derivative there: a linear function of tangents, which runs fun no more.
+
+    fun: takes as many positional arguments, tensors or containers of tensors, and returns a tensor or a container. The
+    derivative takes one tangent per primal, of its structure, shapes and dtypes, and gives one of the value's. It keeps what
+    a pullback keeps, and is the pullback's pullback. For one tangent, jvp needs less.
+
+    Errors: as for vjp.
+    """
+    vjp: Any = _core.vjp_as
+    value, pullback = vjp("linearize", fun, primals, False)
+    _, derivative = vjp("linearize", pullback, (tree.map(ops.bp.zeros_like, value),), False)
+    return value, lambda *tangents: derivative(tangents)[0]
+
+
 def stop_gradient(x: Any) -> Any:
     """x as a constant: no derivative passes, forward or in reverse, at any level. x is a tensor or a container.
 
@@ -114,13 +136,13 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(lambda leaf: leaf.detach() if isinstance(leaf, _core.Tensor) else leaf, x)
 
 
-def _basis(leaves):
-    """Per leaf the elements of the standard basis of all leaves together, stacked: its part of each."""
-    total = sum(leaf.size for leaf in leaves)
+def _basis(leaves, start=0, stop=None):
+    """Per leaf the elements start to stop of the standard basis of all leaves together, stacked: its part of each."""
+    count = (sum(leaf.size for leaf in leaves) if stop is None else stop) - start
     offset, parts = 0, []
     for leaf in leaves:
-        ones = ops.bp.eye(total, leaf.size, k=-offset, dtype=leaf.dtype, device=leaf.device)
-        parts.append(ones.reshape((total, *leaf.shape)))
+        ones = ops.bp.eye(count, leaf.size, k=start - offset, dtype=leaf.dtype, device=leaf.device)
+        parts.append(ones.reshape((count, *leaf.shape)))
         offset += leaf.size
     return parts
 

@@ -61,8 +61,7 @@ struct CompileOptions final : TransformOptions {
   // They are destroyed once the list is empty: that may run code which calls the function.
   void clear() override {
     std::exchange(kept, {});
-    PyRef(std::move(words));
-    PyRef(std::move(with_state));
+    const PyRef ended_words = std::move(words), ended_state = std::move(with_state);
   }
 };
 
@@ -355,11 +354,13 @@ PyObject* compile_function(PyObject* module, PyObject* args, PyObject* kwargs) {
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &word, &given);)
     if (std::none_of(keywords, std::end(keywords) - 1,
                      [&](const char* own) { return PyUnicode_CompareWithASCIIString(word, own) == 0; }))
-      return raise(
-          BP_ERROR_TYPE,
-          "compile: found an option '%S', expected dynamic, donate, fullgraph, memory_budget or state; the compiler is "
-          "chosen by the device of the tensors",
-          word);
+      return raise(BP_ERROR_TYPE,
+                   "compile: found an option '%S', expected dynamic, donate, fullgraph, memory_budget or state. "
+                   "Arguments that are "
+                   "no tensors are static anyway; donate is what jax.jit calls donate_argnums; the device of the "
+                   "tensors chooses "
+                   "the compiler",
+                   word);
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpO:compile", const_cast<char**>(keywords), &function, &dynamic,
                                    &donate, &fullgraph, &budget))
     return nullptr;
