@@ -94,6 +94,7 @@ TEST(LackedDtypes, AFormulaAsksTheDeviceThatItRunsOn) {
     const bp_value in[] = {dtype_arg(dtype)};
     return core::builtin::device_computes({"bp::linspace", "device_computes", in, arena}).u.i;
   };
+  const core::NumbersOn whole(null_backend());
   EXPECT_EQ(computes(BP_FLOAT64), 1);
   const core::NumbersOn device(device_without_float64());
   EXPECT_EQ(computes(BP_FLOAT64), 0);
