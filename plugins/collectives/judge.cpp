@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace backplane::collectives {
 namespace {
@@ -110,6 +111,13 @@ void warn_of_late_rank(int32_t rank, const Waiting& waiting, int32_t late, const
   std::fflush(stderr);
 }
 
+std::string hint_of(const char* call) {
+  if (std::strncmp(call, "recv ", 5) != 0) return "";
+  return ". A recv at the line of a send waits for its gradient: the rank that received the tensor has to "
+         "differentiate "
+         "`like`, too";
+}
+
 std::string Judge::look(const std::vector<RankView>& ranks, Edges& edges, Clock::time_point now) {
   std::vector<Seen> found;
   for (const int32_t rank : circle_of(ranks, edges)) {
@@ -134,7 +142,11 @@ std::string Judge::look(const std::vector<RankView>& ranks, Edges& edges, Clock:
     text += (i ? "; " : "") + ("rank " + std::to_string(rank)) + " calls " +
             ranks[static_cast<size_t>(rank)].waiting.text + " and waits for rank " + std::to_string(next);
   }
-  return text + ". Fix: make all ranks of a group call the same, in the same order";
+  text += ". Fix: make all ranks of a group call the same, in the same order";
+  for (const Seen& one : found)
+    if (const std::string hint = hint_of(ranks[static_cast<size_t>(one.rank)].waiting.text); !hint.empty())
+      return text + hint;
+  return text;
 }
 
 }  // namespace backplane::collectives

@@ -39,6 +39,9 @@ inline constexpr double kFirstWarning = 5;  // seconds that a rank waits before 
 // A line on the error stream. `more` says what the late rank did last, or "".
 void warn_of_late_rank(int32_t rank, const Waiting& waiting, int32_t late, const std::string& more);
 
+// What a user may have missed where `call` waits for a message, or "".
+std::string hint_of(const char* call);
+
 class Judge {
  public:
   using Clock = std::chrono::steady_clock;

@@ -235,7 +235,8 @@ void World::Longer::check_deadline(const std::vector<int32_t>& missing, double s
     text << world_.last_call(wait_.group, static_cast<int32_t>(place - wait_.group.ranks.begin()));
   }
   text << ". If ranks may be that far apart, give bp.distributed.init(timeout=) or `with "
-          "bp.distributed.timeout(seconds)` more";
+          "bp.distributed.timeout(seconds)` more"
+       << hint_of(described(wait_.notice).c_str());
   world_.fail(BP_ERROR_DEVICE, text.str());
 }
 

@@ -8,7 +8,7 @@ import math
 from .. import _core
 from ._data_type_functions import result_type
 from .._calls._ops import NAMESPACE, ops
-from .._calls._tensor_argument import given_tensor, names_errors
+from .._calls._tensor_argument import KEPT, given_tensor, names_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,6 +175,9 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: bool = True) -> Tensor:
     result has the letters that occur once, in order. The form einsum(x, [0, 1], y, [1, 2], [0, 2]) is taken as well.
     optimize: False multiplies from left to right, else the cheapest pair comes first.
     """
+    for kind in map(type, (subscripts, *operands)):
+        if kind in KEPT:
+            return KEPT[kind][1](subscripts, operands, {"optimize": optimize})
     if any(isinstance(x, str) for x in operands):
         _fail("found subscripts behind an operand, expected them first: einsum('ij->', x)")
     if not isinstance(subscripts, str):

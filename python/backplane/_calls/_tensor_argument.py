@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 _WIDER = {"float32": _core.float64, "complex64": _core.complex128}
 _WIDE = {dtype.name for dtype in _WIDER.values()}
 _ASSIGNMENT = "x[index] = value"  # as errors of one begin
+# Containers of a tensor that ops take by their other forms, and functions as they are: {type: (remedy for errors, einsum)}.
+KEPT = {}
 _ZEROS = {"bool": False, "real floating": 0.0, "complex floating": 0j}
 
 
 def no_tensor(function, name, value):
     """The error that refuses another argument by name."""
     return _core.ArgumentTypeError(
-        f"{function}: argument {name}: found {type(value).__name__}, expected a Tensor; use backplane.asarray"
+        f"{function}: argument {name}: found {type(value).__name__}, expected a Tensor; {KEPT[type(value)][0] if type(value) in KEPT else 'use backplane.asarray'}"
     )
 
 
@@ -70,7 +72,7 @@ def given_tensor(function, name, value, beside=()):
 
     Floats, those of a list too, keep their digits where a tensor of the values `beside` holds them. It lies where the first of these does.
     """
-    if isinstance(value, _core.Tensor):
+    if isinstance(value, _core.Tensor) or type(value) in KEPT:
         return value
     beside = [v for v in beside if isinstance(v, _core.Tensor)]
     device = beside[0].device if beside else None

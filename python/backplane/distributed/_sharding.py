@@ -22,8 +22,9 @@ class ShardedTensor:
 
     local: the part, a tensor. spec: per dimension the name of a mesh axis, or None where every rank has all of it. shape, ndim, dtype:
     of the whole. It is a container of its part for grad, compile, optimisers and bp.tree: the gradient of a sharded tensor is sharded alike.
-    Elementwise ops, matmul, sum, mean, max, min, permute_dims and ops along axes that are whole (softmax) take sharded tensors, as
-    functions, methods and operators, beside tensors that all ranks have. Other ops refuse them: call replicate or reshard first.
+    Elementwise ops, matmul, einsum, reductions, ops along axes that are whole (softmax), permute_dims, reshape, concat, stack and basic
+    indices take sharded tensors, as functions, methods and operators, beside tensors that all ranks have. Other ops refuse them: call
+    replicate or reshard first.
     """
 
     __slots__ = ("local", "mesh", "spec")
@@ -71,15 +72,27 @@ class ShardedTensor:
 
     def __getattr__(self, name: str) -> Any:
         function = None if name.startswith("_") else getattr(bp, name, None)
-        if not isinstance(function, bp._core.Op):
-            raise AttributeError(f"ShardedTensor has no attribute {name!r}")
-        return lambda *args, **more: function(self, *args, **more)
+        if not isinstance(function, bp._core.Op) and name not in _METHODS:
+            raise AttributeError(f"ShardedTensor has no attribute {name!r}. Fix: bp.replicate(x) gives all of a sharded tensor")
+        return lambda *args, **more: function(self, *args, **more)  # type: ignore[misc]
+
+    def reshape(self, *shape: Any) -> ShardedTensor:
+        return bp.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type, return-value]
+
+    def __getitem__(self, index: Any) -> Any:
+        from . import _sharded_views  # which needs this class
+
+        return _sharded_views.index(self, index)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __repr__(self) -> str:
         return f"ShardedTensor(shape={self.shape}, spec={self.spec}, local={tuple(self.local.shape)} {self.dtype.name})"
+
+
+# Methods of tensors that are functions, and steps of ops alone.
+_METHODS = {"flatten", "ravel", "squeeze", "swapaxes", "transpose", "unflatten"}
 
 
 def _operator(name: str, swapped: bool = False) -> Any:
@@ -197,3 +210,35 @@ def _moved(x: Tensor, group: Group, source: int, target: int) -> Tensor:
     got = _collectives.all_to_all(blocks, group=group)  # block i is of rank i
     joined = bp.moveaxis(got, 0, 1).reshape((y.shape[0] // n, n * y.shape[1], *y.shape[2:]))
     return bp.moveaxis(joined, (0, 1), (target, source))
+
+
+# ---- for the rules of ops --------------------------------------------------------------------------------------------
+
+
+def refused(name: str, reason: str) -> Exception:
+    return bp.MissingRuleError(f"{name}: {reason}. Fix: bp.replicate(x) gives all of a sharded tensor, bp.reshard(x, spec) divides it otherwise")
+
+
+def axes_of(spec: Any) -> set[str]:
+    return {name for name in spec if name is not None}
+
+
+def entered(x: Any, spec: Any, used: set[str], mesh: Mesh) -> Any:
+    """An operand that has no part in some axes of the result: its cotangents are summed over them."""
+    missing = [name for name in mesh.axis_names if name in used - axes_of(spec)]
+    if not missing or not isinstance(x, Tensor) or "floating" not in x.dtype.kind:
+        return x
+    return _call("to_parts", x, mesh.group(missing))
+
+
+def mesh_of(name: str, values: list[Any]) -> Mesh:
+    meshes = [x.mesh for x in values if isinstance(x, ShardedTensor)]
+    if any(mesh != meshes[0] for mesh in meshes):
+        raise refused(name, "found tensors that are sharded over different meshes")
+    return meshes[0]
+
+
+def parts_of(x: Any) -> tuple[Any, list[Any]]:
+    if isinstance(x, ShardedTensor):
+        return x.local, list(x.spec)
+    return x, [None] * x.ndim

@@ -57,7 +57,12 @@ def check_sharding():
         refused(lambda: bp.shard(x, mesh, ("rows",)), bp.ArgumentValueError)
         refused(lambda: bp.linalg.inv(bp.shard(x, mesh, ("data", None))), (TypeError, bp.MissingRuleError))
         refused(lambda: bp.cumulative_sum(bp.shard(x, mesh, (None, "data")), axis=1))
-        refused(lambda: bp.reshape(bp.shard(x, mesh, ("data", None)), (-1,)), (TypeError, bp.MissingRuleError))
+        refused(lambda: bp.reshape(bp.shard(x, mesh, (None, "data")), (-1,)) if mesh.axis_size("data") > 1 else bp.prod(bp.shard(x, mesh, "data")))
+        refused(lambda: bp.shard(x, mesh, "data")[1:])
+        refused(lambda: bp.concat([bp.shard(x, mesh, "data")] * 2))
+        refused(lambda: bp.std(bp.shard(x, mesh, "data"), dim=0))
+        refused(lambda: bp.prod(bp.shard(x, mesh, "data")))
+        refused(lambda: bp.shard(x, mesh, "data")[[0, 1]])
 
 
 FUNCTIONS = {
@@ -70,12 +75,27 @@ FUNCTIONS = {
     "max": lambda x, y, b: bp.max(x + y, axis=-1),
     "min of all": lambda x, y, b: (x - y).min(),
     "where": lambda x, y, b: bp.where(x > 0, y, b),
+    "var": lambda x, y, b: bp.var(x * y, axis=0, correction=1),
+    "std of all": lambda x, y, b: bp.std(x + y, correction=0) + bp.var(x, axis=None),
+    "logsumexp": lambda x, y, b: bp.logsumexp(x * y, axis=-1, keepdims=True) + bp.logsumexp(x - y, axis=0),
+    "softmax": lambda x, y, b: bp.softmax(x, axis=1) * bp.log_softmax(y, axis=0),
+    "rows and columns": lambda x, y, b: x[3] * y[:, -2] + x[2, 5] + b[None][..., 0, :],
+    "reshape": lambda x, y, b: (x.reshape(4, 3, 12) * y.reshape((4, 3, 12)).sum(0)).reshape(12, -1),
+    "flatten": lambda x, y, b: bp.flatten(x[:, :, None]) * bp.ravel(bp.expand_dims(y, 0)),
+    "concat": lambda x, y, b: bp.concat([x, y * b], axis=1),
+    "concat of rows": lambda x, y, b: bp.concat([x, y], axis=0).mT,
+    "stack": lambda x, y, b: bp.stack([x, b * y], axis=1),
+    "einsum": lambda x, y, b: bp.einsum("ij,kj,j->ki", x, y, b),
+    "einsum of three": lambda x, y, b: bp.einsum("ij,jk,k->ik", x, y, b) + bp.einsum("ij->j", y),
+    "batches": lambda x, y, b: x.reshape(4, 3, 12) @ y.reshape(4, 3, 12).swapaxes(1, 2),
+    "linear": lambda x, y, b: bp.nn.functional.linear(x, y, b),
+    "vectors": lambda x, y, b: (x @ b) @ y,
     "numbers": lambda x, y, b: 1 - 2 * x / (1 + bp.exp(-y)),
 }
 
 
 if not checks.WHOLE:
-    for _name in ("transposed", "sum over rows", "min of all", "numbers"):
+    for _name in ("transposed", "sum over rows", "min of all", "numbers", "std of all", "flatten", "concat of rows", "stack", "einsum of three", "vectors"):
         del FUNCTIONS[_name]
 
 
@@ -90,6 +110,7 @@ def check_ops():
                 return (out * out).sum() if out.ndim else out * out
 
             expected, gradients = f(x, y, b), bp.grad(loss, argnums=(0, 1, 2))(x, y, b)
+            taken = 0
             for left, right in itertools.product(specs(mesh, 2), repeat=2):
                 sx, sy = bp.shard(x, mesh, left), bp.shard(y, mesh, right)
                 what = f"{name} of {left} and {right}"
@@ -97,10 +118,12 @@ def check_ops():
                     found = f(sx, sy, b)
                 except bp.MissingRuleError:
                     continue
+                taken += 1
                 same(found, expected, what)
                 for g, h in zip(bp.grad(loss, argnums=(0, 1, 2))(sx, sy, b), gradients):
                     same(g, h, "gradient: " + what)
-            same(f(bp.shard(x, mesh, ("data", None)), y, b), expected, name)
+            assert taken >= 2, f"{name}: {taken} ways to divide the operands are taken"
+            same(f(bp.shard(x, mesh, ("data", None) if name != "concat of rows" else (None, "data")), y, b), expected, name)
 
 
 def check_training():

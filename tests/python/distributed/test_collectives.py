@@ -224,6 +224,21 @@ def test_faults_of_threads():
         bp.distributed.run_threads(3, circle)
 
 
+def test_a_stage_that_does_not_differentiate_like():
+    """In a pipeline, the first stage waits for a gradient that the second one never computes."""
+
+    def pipeline():
+        d = bp.distributed
+        for _ in range(2):
+            if d.rank() == 0:
+                bp.grad(lambda w: d.send(w * 2, dest=1).sum())(bp.ones(2))
+            else:
+                bp.grad(lambda w: (w * d.recv(bp.zeros(2), source=0)).sum())(bp.ones(2))
+
+    with pytest.raises(bp.DeviceError, match="recv at the line of a send waits for its gradient: the rank that received the tensor has to differentiate `like`, too"):
+        bp.distributed.run_threads(2, pipeline)
+
+
 def test_a_slow_thread_is_waited_for(capfd):
     def slow():
         if bp.distributed.rank() == 1:
