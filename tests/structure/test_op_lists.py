@@ -29,7 +29,8 @@ LISTS = {
     "python/backplane/compat/_torch_edits.py": "the words of `reduce=`",
     "python/backplane/compat/_ufuncs.py": "ufuncs of NumPy, their reductions and dtypes",
     "python/backplane/distributed/_devices.py": "the words of `op=`",
-    "python/backplane/distributed/_sharded_ops.py": "the words of `op=`, and ops along one axis",
+    "python/backplane/distributed/_sharded_ops.py": "ops along one axis",
+    "python/backplane/distributed/_sharded_sums.py": "the words of `op=` that combine reductions over ranks",
     "python/backplane/linalg.py": "names of the array API that are shared with the main namespace",
     "python/stubs/registry.py": "functions whose stubs take more forms",
 }

@@ -141,12 +141,13 @@ def _form(name: str, function: Any, other: Any) -> Any:
 
 def _install() -> None:
     """Ops hand calls whose arguments they do not take to their other form: it is asked about sharded tensors first."""
-    steps = getattr(bp.ops, "bp")
+    steps = bp.ops.bp
     functions = {name: getattr(bp, name, None) for name in dir(bp) if not name.startswith("_") and name not in bp._LATER}
     for name, function in [*functions.items(), *((name, getattr(steps, name)) for name in dir(steps) if not name.startswith("_"))]:
         if isinstance(function, bp._core.Op):
             other = _other_forms.FORMS.get((function.full_name, name))
             bp._core.set_other_form(function.full_name, name, _form(name, function, other))
+    ShardedTensor.__getitem__ = _sharded_views.index  # type: ignore[attr-defined]
     _tensor_argument.KEPT[ShardedTensor] = ("use backplane.replicate", _sharded_sums.einsum)
 
 

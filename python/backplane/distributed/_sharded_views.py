@@ -22,7 +22,8 @@ def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int
     """The dimensions of both shapes in groups of equal products, which follow on each other."""
     groups, i, j = [], 0, 0
     while i < len(source) or j < len(target):
-        left, right = [], []
+        left: list[int] = []
+        right: list[int] = []
         a = b = 1
         while not (left or right) or a != b:
             if i < len(source) and (a <= b or j == len(target)):
@@ -117,7 +118,9 @@ def index(x: ShardedTensor, given: Any) -> Any:
     rest = [slice(None)] * (x.ndim - count)
     places = [i for i, item in enumerate(items) if item is Ellipsis]
     items = [*items[: places[0]], *rest, *items[places[0] + 1 :]] if places else [*items, *rest]
-    local, spec, indices, dim, at = x.local, [], [], 0, 0  # `at`: the dimension of `local`, which loses those that a rank gives
+    local, dim, at = x.local, 0, 0  # `at`: the dimension of `local`, which loses those that a rank gives
+    spec: list[Any] = []
+    indices: list[Any] = []
     for item in items:
         if item is None:
             indices.append(None)

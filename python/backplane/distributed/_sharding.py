@@ -79,11 +79,6 @@ class ShardedTensor:
     def reshape(self, *shape: Any) -> ShardedTensor:
         return bp.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type, return-value]
 
-    def __getitem__(self, index: Any) -> Any:
-        from . import _sharded_views  # which needs this class
-
-        return _sharded_views.index(self, index)
-
     def __len__(self) -> int:
         return self.shape[0]
 
