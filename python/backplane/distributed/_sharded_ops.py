@@ -147,7 +147,7 @@ def _install() -> None:
         if isinstance(function, bp._core.Op):
             other = _other_forms.FORMS.get((function.full_name, name))
             bp._core.set_other_form(function.full_name, name, _form(name, function, other))
-    ShardedTensor.__getitem__ = _sharded_views.index  # type: ignore[attr-defined]
+    ShardedTensor.__getitem__ = _sharded_views.index  # type: ignore[attr-defined, misc]
     _tensor_argument.KEPT[ShardedTensor] = ("use backplane.replicate", _sharded_sums.einsum)
 
 
