@@ -31,7 +31,7 @@ class Cond final : public Structured {
     for (size_t j : given) bits |= Forward::bit(j);
     std::vector<bool> moving = moving_arguments(bodies_[0], bits, args.size() - 1);
     const std::vector<bool> of_other = moving_arguments(bodies_[1], bits, args.size() - 1);
-    for (size_t i = 0; i < moving.size(); ++i) moving[i] = moving[i] || of_other[i];
+    for (size_t i = 0; i < moving.size(); ++i) moving[i] = (moving[i] || of_other[i]) && follows(i + 1);
     const std::vector<size_t> wanted = inexact_of(args.subspan(1), moving);
     Tensors found(args.size());
     if (wanted.empty() || given.empty()) return found;

@@ -77,7 +77,10 @@ class Scan final : public Structured {
     const auto& rest = *static_cast<const Tensors*>(residuals.rest.get());
     const Args init = Args(rest).first(n), results = Args(rest).subspan(n);
     const std::vector<bool> given = present_of(cotangents);
-    const std::vector<bool> moving = moving_for(init, given);
+    std::vector<bool> moving = moving_for(init, given), reached;
+    for (size_t i = 0; i < sizes.all(); ++i) reached.push_back(follows(i));
+    flag_moved_carry(bodies_[0], init, n, reached, Mode::kReverse);
+    for (size_t i = 0; i < sizes.all(); ++i) moving[i] = moving[i] && reached[i];
     const std::vector<size_t> c = inexact_of(init, moving), x = inexact_of(kept_values.subspan(n, p), moving, n),
                               k = inexact_of(kept_values.subspan(n + p), moving, n + p),
                               y = inexact_of(results.subspan(n), given, n);

@@ -104,8 +104,8 @@ std::vector<uint64_t> forward_moves_of(const Body& body) {
 }
 }  // namespace
 
-uint64_t moved_results(const Body& body, const std::vector<bool>& moving) {
-  const std::vector<uint64_t> moves = forward_moves_of(body);
+uint64_t moved_results(const Body& body, const std::vector<bool>& moving, Mode mode) {
+  const std::vector<uint64_t> moves = mode == Mode::kForward ? forward_moves_of(body) : moves_of(body);
   uint64_t results = 0;
   for (size_t i = 0; i < moving.size(); ++i)
     if (moving[i]) results |= moves.empty() ? ~uint64_t{0} : moves[i];
@@ -119,10 +119,10 @@ std::vector<bool> moving_arguments(const Body& body, uint64_t results, size_t n_
   return moving;
 }
 
-void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving) {
+void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving, Mode mode) {
   for (bool more = true; more;) {
     more = false;
-    for (const size_t i : inexact_of(args.first(n_carried), moved_results(body, moving))) {
+    for (const size_t i : inexact_of(args.first(n_carried), moved_results(body, moving, mode))) {
       more = more || !moving[i];
       moving[i] = true;
     }

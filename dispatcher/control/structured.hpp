@@ -34,6 +34,7 @@ class Structured : public ClosedFunction {
   // The results as examples, if the bodies give these.
   virtual Tensors result_examples(Args args, const std::vector<Tensors>& of_bodies) const = 0;
   Tensors result_forms(Args args) const override;
+  void follow(std::vector<bool> arguments) override { followed_ = std::move(arguments); }
 
  protected:
   Args group(Args args, size_t k) const;
@@ -41,8 +42,13 @@ class Structured : public ClosedFunction {
   void check_carry(Args carried, Args found) const;
 
   const OpEntry& op_;
+  bool follows(size_t argument) const { return followed_.empty() || followed_[argument]; }
+
   std::vector<Body> bodies_;
   std::vector<size_t> counts_;
+
+ private:
+  std::vector<bool> followed_;  // empty: all
 };
 
 // The bodies and the counts of a call, as `Structured` takes them.
@@ -57,12 +63,14 @@ extern Tensors (*traced_forms)(const Body& body, Args args);
 // A body of a C++ callable, which uses nothing but its arguments. `moves`: as ClosedFunction has it.
 Body make_body(const std::string& name, std::function<Tensors(Args)> function, std::vector<uint64_t> moves = {});
 std::vector<uint64_t> moves_of(const Body& body);
+enum class Mode : uint8_t { kForward, kReverse };
 // The results of a body, as bits of GraphFunction::Forward, that the flagged arguments move.
-uint64_t moved_results(const Body& body, const std::vector<bool>& moving);
+uint64_t moved_results(const Body& body, const std::vector<bool>& moving, Mode mode = Mode::kForward);
 // Which arguments of a body move one of these results.
 std::vector<bool> moving_arguments(const Body& body, uint64_t results, size_t n_args);
 // Also flags each of the first `n_carried` arguments that is inexact and that a step of a loop moves.
-void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving);
+void flag_moved_carry(const Body& body, Args args, size_t n_carried, std::vector<bool>& moving,
+                      Mode mode = Mode::kForward);
 // A body over a batch: `batched` says which arguments have it, at axis 0; all results do.
 Body batched_body(const Body& body, int64_t size, std::vector<bool> batched);
 

@@ -15,13 +15,32 @@ class ClosedFunction : public GraphFunction {
   // Per argument, the results that it moves, as GraphFunction::Forward has it. Empty: all may be moved.
   virtual std::vector<uint64_t> moves() const { return {}; }
   virtual std::vector<uint64_t> forward_moves() const { return {}; }  // in forward mode, which goes through no_grad
+  // Before `forward`: which arguments the caller differentiates. Without it, all.
+  virtual void follow(std::vector<bool> /*arguments*/) {}
   // Handles of the results' forms, without data, for arguments of these forms. Throws Error where the function does not
   // take these, or the functions that it is made of do not fit each other. Of graphs and of control flow alone.
   virtual std::vector<Tensor> result_forms(std::span<const Tensor> args) const;
 };
 
+// Has arguments, behind those that its author knows, for what it uses from outside, which its rules do not cover.
+class CoversSome {
+ public:
+  virtual ~CoversSome() = default;
+  virtual bool covers(size_t argument) const = 0;
+};
+inline bool covers(const GraphFunction& function, size_t argument) {
+  const auto* some = dynamic_cast<const CoversSome*>(&function);
+  return !some || some->covers(argument);
+}
+
+// A function with rules of its own that was traced: like a closed function it uses nothing but its arguments.
+class TracedRules : public GraphFunction, public CoversSome {
+ public:
+  using GraphFunction::GraphFunction;
+};
+
 // A function that a level makes of another one for the levels below, around which it pushes itself again.
-class DerivedFunction : public GraphFunction {
+class DerivedFunction : public GraphFunction, public CoversSome {
  public:
   using GraphFunction::GraphFunction;
 };
@@ -33,6 +52,10 @@ inline bool is_authors_own(const GraphFunction& function) {
 
 inline bool is_closed(const GraphFunction& function) {
   return dynamic_cast<const ClosedFunction*>(&function) != nullptr;
+}
+
+inline bool uses_only_arguments(const GraphFunction& function) {
+  return is_closed(function) || dynamic_cast<const TracedRules*>(&function);
 }
 
 // Makes the function of a call of an op that has several Graph arguments, or whose Graph argument brings no rules of

@@ -7,6 +7,7 @@
 #include "call/dispatch.hpp"
 #include "call/formulas/role_calls.hpp"
 #include "functions/closed_function.hpp"
+#include "functions/closed_over.hpp"
 #include "functions/graph_levels.hpp"
 #include "functions/graph_rules.hpp"
 #include "record/dtype_rules.hpp"
@@ -67,12 +68,18 @@ std::vector<Tensor> OverRows::call(Args args) {
   std::vector<bool> have;
   std::vector<Tensor> results = left(level, inner_->call(arguments.tensors), have);
   arguments.check_unchanged(*this, level);
+  if (has(Rule::kBackward)) give_batch_to_all(level, results, have);
   if (report_) *report_ = std::move(have);
   return results;
 }
 
-// Where an argument or a result has the batch, all results get it: the rule of each row sees the cotangents of its row,
-// for a result that is the same for all rows too. An argument without the batch gets the sum over rows.
+// Where an argument or a result has the batch, all results of a function with rules get it: the rule of each row sees
+// the cotangents of its row, for a result that is the same for all rows too.
+void OverRows::give_batch_to_all(const Level& level, std::vector<Tensor>& results, std::vector<bool>& have) const {
+  if (any(have) || any(batched_)) give_batch(level, results, have, std::vector<bool>(have.size(), true), size_);
+}
+
+// An argument without the batch gets the sum over rows.
 GraphFunction::Forward OverRows::forward(Args args) {
   BatchLevel level(transform_, serial_, size_, randomness_);
   const Arguments arguments(level, args, batched_);
@@ -83,7 +90,7 @@ GraphFunction::Forward OverRows::forward(Args args) {
   std::vector<bool>& have = rest->results_batched;
   Forward all{left(level, rows.results, have), {}, std::move(rows.constant)};
   all.residuals.tensors = left(level, rows.residuals.tensors, rest->residuals_batched);
-  if (any(have) || any(batched_)) give_batch(level, all.results, have, std::vector<bool>(have.size(), true), size_);
+  give_batch_to_all(level, all.results, have);
   if (report_) *report_ = have;
   all.residuals.rest = std::move(rest);
   return all;
@@ -128,11 +135,10 @@ GraphFunction::Duals OverRows::jvp(Args primals, Args tangents) {
            " tangents for ", rows.results.size(), " results; expected one per result");
   std::vector<bool> of_results, of_tangents;
   Duals all{left(level, rows.results, of_results), left(level, rows.tangents, of_tangents)};
-  std::vector<bool> either;
-  for (size_t j = 0; j < of_results.size(); ++j) either.push_back(of_results[j] || of_tangents[j] || any(batched_));
+  const std::vector<bool> either(of_results.size(), any(of_results) || any(of_tangents) || any(batched_));
   give_batch(level, all.results, of_results, either, size_);
   give_batch(level, all.tangents, of_tangents, either, size_);
-  if (report_) *report_ = std::move(either);
+  if (report_) *report_ = either;
   return all;
 }
 
@@ -143,6 +149,7 @@ std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& fun
   std::vector<Tensor> results;
   std::vector<bool> results_batched;
   if (any(batched) && function.has(GraphFunction::Rule::kBatch)) {
+    check_covered(function, args, batched, transform, "batches");
     BelowLevel below(*this);
     GraphFunction::Batched found = function.batch(size, batched, inner);
     BP_CHECK(found.batched.size() == found.results.size(), VALUE, function.name(), ": its batch rule returned ",
@@ -153,7 +160,7 @@ std::vector<Tensor> BatchLevel::call_graph(const OpEntry& op, GraphFunction& fun
                ", at axis 0, but the result does not have it");
     results = std::move(found.results);
     results_batched = std::move(found.batched);
-  } else if (is_closed(function) && !any(batched)) {
+  } else if (uses_only_arguments(function) && !any(batched)) {
     BelowLevel below(*this);
     results = core::call_graph(op, function, inner);
     results_batched.assign(results.size(), false);

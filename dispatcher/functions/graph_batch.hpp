@@ -31,9 +31,11 @@ class OverRows final : public DerivedFunction {
   Forward forward(Args args) override;
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
   Duals jvp(Args primals, Args tangents) override;
+  bool covers(size_t argument) const override { return core::covers(*inner_, argument); }
   void stop_reporting() { report_ = nullptr; }  // its owner ends
 
  private:
+  void give_batch_to_all(const Level& level, std::vector<Tensor>& results, std::vector<bool>& have) const;
   bool transposes() const noexcept { return !inner_->has(Rule::kBackward) && inner_->has(Rule::kJvp); }
 
   std::shared_ptr<GraphFunction> inner_;

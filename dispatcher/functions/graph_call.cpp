@@ -1,10 +1,14 @@
 #include "functions/graph_call.hpp"
 
+#include <algorithm>
+
 #include "call/dispatch.hpp"
 #include "functions/closed_function.hpp"
+#include "functions/closed_over.hpp"
 #include "functions/graph_node.hpp"
 #include "functions/graph_rules.hpp"
 #include "levels/inplace.hpp"
+#include "levels/replaced_tensors.hpp"
 #include "record/owned_value.hpp"
 #include "tape/node.hpp"
 
@@ -32,15 +36,17 @@ std::vector<Tensor> call_checkpoint(const OpEntry& op, GraphFunction& function, 
 }
 
 std::vector<Tensor> call_custom(const OpEntry& op, GraphFunction& function, Args args) {
-  bool wanted = false;
-  for (const Tensor& t : args) wanted = wanted || wants_grad(impl(t));
+  std::vector<bool> followed;
+  for (const Tensor& t : args) followed.push_back(wants_grad(impl(t)));
   Captures captures;
-  if (!wanted) {
+  if (std::find(followed.begin(), followed.end(), true) == followed.end()) {
     NoteOnTape noting(&captures);
     std::vector<Tensor> results = function.call(args);
     captures.refuse(function.name(), "backward");
     return results;
   }
+  check_covered(function, args, followed, "backward", "differentiates");
+  if (is_closed(function)) static_cast<ClosedFunction&>(function).follow(std::move(followed));
   std::shared_ptr<GraphFunction> rules = with_backward(function, "backward");
   RecordRandom random;
   GraphFunction::Forward forward;
@@ -72,14 +78,26 @@ std::vector<Tensor> call_on_tape(const OpEntry& op, GraphFunction& function, Arg
   return function.recompute() ? call_checkpoint(op, function, args) : call_custom(op, function, args);
 }
 
-}  // namespace
-
-std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+std::vector<Tensor> call_now(const OpEntry& op, GraphFunction& function, Args args) {
   Level* level = thread_state.level;
   if (!level) return call_on_tape(op, function, args);
   for (const Tensor& t : args)
     if (impl(t)->wrapper && impl(t)->view) refresh(impl(t));
   return level->call_graph(op, function, args);
+}
+
+// Nodes call the function again when nothing is replaced.
+std::vector<Tensor> call_replaced(const OpEntry& op, GraphFunction& function, Args args) {
+  std::vector<Tensor> values;
+  for (const Tensor& t : args) values.push_back(Tensor::share(ReplacedTensors::value_of(impl(t))));
+  if (!is_authors_own(function) || uses_only_arguments(function)) return call_now(op, function, values);
+  return call_now(op, *std::make_shared<ClosedOver>(function, args.size(), Args{}), values);
+}
+
+}  // namespace
+
+std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, Args args) {
+  return ReplacedTensors::any() ? call_replaced(op, function, args) : call_now(op, function, args);
 }
 
 namespace {

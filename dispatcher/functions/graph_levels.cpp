@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "functions/closed_function.hpp"
+#include "functions/closed_over.hpp"
 #include "functions/graph_node.hpp"
 #include "functions/graph_rules.hpp"
 #include "levels/inplace.hpp"
@@ -200,13 +201,15 @@ std::vector<Tensor> GradLevel::call_graph(const OpEntry& op, GraphFunction& func
     wanted = true;
     if (captures || function.recompute()) noted->note(impl(t));
   }
-  if (is_closed(function) && (!wanted || captures)) {
+  if (uses_only_arguments(function) && (!wanted || captures)) {
     std::vector<Tensor> results = wrapped(*this, call_below(*this, op, function, inner));
     if (wanted) captures->mark(results, this);
     return results;
   }
   RecordRandom random;
   if (wanted && !captures && !function.recompute()) {
+    check_covered(function, args, followed, transform, "differentiates");
+    if (is_closed(function)) static_cast<ClosedFunction&>(function).follow(followed);
     auto rules = std::make_shared<AtGradLevel>(*with_backward(function, transform), *this, &local);
     GraphFunction::Forward forward;
     {
@@ -257,10 +260,11 @@ std::vector<Tensor> JvpLevel::call_graph(const OpEntry& op, GraphFunction& funct
       results.push_back(with[j] ? with_tangent(*this, found[j], found[next++]) : core::wrapped(*this, found[j]));
     return results;
   }
-  if (is_closed(function) && !wanted) return wrapped(*this, call_below(*this, op, function, inner));
+  if (uses_only_arguments(function) && !wanted) return wrapped(*this, call_below(*this, op, function, inner));
   auto constant = std::make_shared<AtJvpLevel>(function, *this);
   if (!wanted) return wrapped(*this, call_below(*this, op, *constant, inner));
   if (!function.has(GraphFunction::Rule::kJvp)) throw_missing_rule(function, transform, "defjvp");
+  check_covered(function, args, has_tangent, transform, "differentiates");
   std::vector<Tensor> results;
   BelowLevel below_level(*this);
   for (size_t i = 0; i < inner.size(); ++i)

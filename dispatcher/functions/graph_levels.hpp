@@ -37,6 +37,7 @@ class Reentered : public DerivedFunction {
   std::vector<Tensor> backward(const Residuals& residuals, Args cotangents) override;
   Duals jvp(Args primals, Args tangents) override;
   Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override;
+  bool covers(size_t argument) const override { return core::covers(*inner_, argument); }
 
  protected:
   virtual std::unique_ptr<Level> push() const = 0;
@@ -94,6 +95,7 @@ class ForwardPass final : public DerivedFunction {
         has_tangent_(std::move(has_tangent)),
         report_(report) {}
   std::vector<Tensor> call(Args args) override;
+  bool covers(size_t argument) const override { return core::covers(*inner_, argument); }
   void stop_reporting() { report_ = nullptr; }  // its owner ends
 
  private:

@@ -55,7 +55,7 @@ void check_own_rules(const Graph& graph, std::span<const Tensor> args) {
                    "compute a new tensor in place of the change, or call the function without a graph"
                  : ", a function with its own derivative rules, which the graph would differentiate "
                    "without them. Fix: differentiate the function, and trace the result. Inside "
-                   "control flow, give the function the tensors that it uses as arguments");
+                   "control flow, give the function the random numbers that it draws as arguments");
 }
 
 std::vector<Tensor> GraphBody::result_examples() const {

@@ -2,15 +2,16 @@
 // answer transforms. The rules are the author's, so the function lives in this process alone.
 #pragma once
 
-#include "backplane/graph_function.hpp"
+#include "functions/closed_function.hpp"
+#include "graph/passes/moved_outputs.hpp"
 #include "graph/plans/executable.hpp"
 
 namespace backplane::core::graph {
 
-class RuledGraph final : public GraphFunction {
+class RuledGraph final : public TracedRules {
  public:
   explicit RuledGraph(std::shared_ptr<const Graph> graph)
-      : GraphFunction(graph->rules->name()), graph_(graph), executable_(std::move(graph)) {}
+      : TracedRules(graph->rules->name()), graph_(graph), executable_(std::move(graph)) {}
   bool has(Rule rule) const noexcept override { return graph_->rules->has(rule); }
   bool takes_empty_zeros() const noexcept override { return graph_->rules->takes_empty_zeros(); }
   std::vector<Tensor> call(std::span<const Tensor> args) override { return executable_.run(args); }
@@ -23,6 +24,10 @@ class RuledGraph final : public GraphFunction {
   }
   Batched batch(int64_t size, const std::vector<bool>& batched, std::span<const Tensor> args) override {
     return graph_->rules->batch(size, batched, args);
+  }
+  // What moves no result needs no rule.
+  bool covers(size_t argument) const override {
+    return core::covers(*graph_->rules, argument) || moved_outputs(*graph_)[argument] == 0;
   }
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
 

@@ -78,6 +78,7 @@ std::optional<Dim> SizeFit::find(const std::vector<int64_t>& values) {
   if (const auto found = two_products(values)) return found;
   if (const auto found = quotient(values)) return found;
   if (const auto found = multiple_of_quotient(values)) return found;
+  if (const auto found = remainder(values)) return found;
   return three_products(values);
 }
 
@@ -187,6 +188,39 @@ std::optional<Dim> SizeFit::multiple_of_quotient(const std::vector<int64_t>& val
   for (const int64_t v : values) quotients.push_back((v - constant) / factor);
   const auto found = quotient(quotients);
   return found ? std::optional(graph_.sizes.add(Dim(constant), *found, factor)) : std::nullopt;
+}
+
+// As the padding that fills a last window: a multiple of (s + b) % q and a constant, where every remainder was seen.
+std::optional<Dim> SizeFit::remainder(const std::vector<int64_t>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  if (*low < -kLargest || *high > kLargest) return {};
+  for (SymbolId s = 0; s < symbols_.size(); ++s) {
+    const std::vector<int64_t> of = symbols_[s];
+    if (*std::min_element(of.begin(), of.end()) < 0) continue;
+    for (int64_t q = 2; q <= kMaxDivisor; ++q) {
+      std::vector<std::optional<int64_t>> by_remainder(static_cast<size_t>(q));
+      bool same = values.size() > static_cast<size_t>(q);
+      for (size_t i = 0; same && i < values.size(); ++i) {
+        std::optional<int64_t>& known = by_remainder[static_cast<size_t>(of[i] % q)];
+        same = !known || *known == values[i];
+        known = values[i];
+      }
+      if (!same || std::count(by_remainder.begin(), by_remainder.end(), std::nullopt) > 0) continue;
+      for (int64_t b = 0; b < q; ++b) {
+        const auto value = [&](int64_t rest) { return *by_remainder[static_cast<size_t>((rest + q - b) % q)]; };
+        const int64_t factor = value(1) - value(0);
+        bool all = true;
+        for (int64_t rest = 0; rest < q; ++rest) all = all && value(rest) == value(0) + factor * rest;
+        if (!all) continue;
+        const Dim numerator = graph_.sizes.from({{1, {s}}, {b, {}}});
+        std::vector<int64_t> quotients;
+        for (const int64_t v : of) quotients.push_back((v + b) / q);
+        const Dim rest = graph_.sizes.add(numerator, quotient_of(numerator, q, quotients), -q);
+        return graph_.sizes.add(Dim(value(0)), rest, factor);
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace backplane::core::graph

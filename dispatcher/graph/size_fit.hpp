@@ -36,6 +36,7 @@ class SizeFit {
   std::optional<Dim> three_products(const std::vector<int64_t>& values);
   std::optional<Dim> quotient(const std::vector<int64_t>& values);
   std::optional<Dim> multiple_of_quotient(const std::vector<int64_t>& values);
+  std::optional<Dim> remainder(const std::vector<int64_t>& values);
   void add_symbol(std::vector<int64_t> values);
   Dim sum(std::initializer_list<std::pair<int64_t, const Product*>> terms, int64_t constant);
 

@@ -7,6 +7,7 @@
 #include "backplane/transforms.hpp"
 #include "call/view_record.hpp"
 #include "levels/inplace.hpp"
+#include "levels/replaced_tensors.hpp"
 #include "memory/devices/device.hpp"
 #include "record/shape_rules.hpp"
 
@@ -212,9 +213,7 @@ void call_at(Level& level, const Call& call) {
     remember_view(call.op, call.args, call.n_args, base, view, !records_now());
 }
 
-}  // namespace
-
-void call_level(const Call& call) {
+void send(const Call& call) {
   Level* level = highest_level(call);
   Level* every_call = thread_state.level ? thread_state.level->every_call : nullptr;
   const bool writes = writes_outputs(call);
@@ -227,6 +226,16 @@ void call_level(const Call& call) {
   call_at(*level, {call.op, with.args, call.n_args, with.outs, call.n_outs, call.mask});
   for (int32_t i = 0; i < call.n_outs; ++i)
     if (!(call.outs[i].flags & BP_VALUE_GIVEN)) call.outs[i] = with.outs[i];
+}
+
+}  // namespace
+
+void call_level(const Call& call) {
+  if (!ReplacedTensors::any()) [[likely]]
+    return send(call);
+  const WithReplaced with(call);
+  if (with.any()) return dispatch(with.call());  // what stands for a tensor may be of no level
+  send(call);
 }
 
 namespace {

@@ -99,6 +99,7 @@ class Search : SizeRanges {
     if (!unlike(all, &graph_)) return refine(std::move(all));
     const std::optional<TraceDifference> why = unlike(near, &graph_);
     if (why) refuse(0, *why);
+    is_near_ = true;
     refine(std::move(near));
   }
 

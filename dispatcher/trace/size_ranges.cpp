@@ -28,6 +28,23 @@ void SizeRanges::find_ranges() {
     if (leader_[i] == i) find_range(i);
   find_equals();
   narrow();
+  if (is_near_) check_quotients();
+}
+
+void SizeRanges::check_quotients() {
+  for (const SizeUse& use : known_.at(example_).uses)
+    if (use.kind == SizeUse::Kind::kOther) return;  // of which `relate_uses` tells
+  for (const graph::Symbol& symbol : graph_->symbols()) {
+    if (symbol.divisor <= 1) continue;
+    for (const graph::DimTerm& term : graph_->sizes.terms(symbol.numerator))
+      for (const graph::SymbolId s : term.symbols) {
+        if (s >= named_.size() || steps(s) >= 2 * symbol.divisor) continue;
+        const int64_t step = std::abs(step_[s]);
+        auto why = wrong_at(with(s, highest_[s] + step));
+        if (!why && lowest_[s] >= step) why = wrong_at(with(s, lowest_[s] - step));
+        if (why) refuse(s, *why);
+      }
+  }
 }
 
 void SizeRanges::add(Relation relation, Dim left, Dim right, const TraceDifference& why) {

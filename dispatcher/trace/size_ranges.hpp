@@ -23,7 +23,8 @@ class SizeRanges : protected SizeTraces {
   // What the function's own code made of sizes becomes constraints, as far as it is known at other sizes.
   void relate_uses(SizeNotes* notes);
 
-  bool is_far_ = false;  // the graph was made of sizes up to kFar
+  bool is_far_ = false;   // the graph was made of sizes up to kFar
+  bool is_near_ = false;  // it was made of a few sizes beside the example
 
  private:
   Dim symbol(size_t i) { return graph_->sizes.symbol(static_cast<graph::SymbolId>(i)); }
@@ -46,6 +47,8 @@ class SizeRanges : protected SizeTraces {
   void narrow();
   // One name after the other takes these sizes, until the graph is wrong: there that name's range ends.
   void exclude(const Sizes& wrong);
+  // A quotient of which few sizes alone agree is no law of the function.
+  void check_quotients();
   // Two sizes that the example tells apart are equal: is that a case of its own?
   void find_equals();
   void relate(const SizeUse& use, Dim left, Dim right);

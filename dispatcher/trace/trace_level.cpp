@@ -251,8 +251,10 @@ std::vector<Tensor> TraceLevel::call_graph(const OpEntry& op, GraphFunction& fun
   if (const auto* ruled = dynamic_cast<const graph::RuledGraph*>(&function))
     return record_function(op, ruled->graph(), args);
   if (!is_closed(function)) {
-    if (keeps_rules_)
-      if (const auto graph = with_rules(function, args)) return record_function(op, graph, args);
+    if (keeps_rules_) {
+      std::vector<Tensor> all(args.begin(), args.end());
+      if (const auto graph = with_rules(function, all)) return record_function(op, graph, all);
+    }
     if (function.recompute())
       graph_->not_of_ops = function.name();
     else if (function.has(Rule::kBackward) || function.has(Rule::kJvp))

@@ -90,7 +90,7 @@ class TraceLevel final : public Level, private Sites {
                                       std::span<const Tensor> args);
   std::vector<Tensor> record_functions_node(const OpEntry& op, std::span<const graph::Argument> arguments,
                                             std::span<const Tensor> results);
-  std::shared_ptr<const graph::Graph> with_rules(GraphFunction& function, std::span<const Tensor> args) const;
+  std::shared_ptr<const graph::Graph> with_rules(GraphFunction& function, std::vector<Tensor>& args) const;
 
   std::shared_ptr<graph::Graph> graph_;
   TraceRandom random_;

@@ -1,5 +1,6 @@
 #include "trace/trace_structured.hpp"
 
+#include "functions/closed_over.hpp"
 #include "memory/devices/device.hpp"
 #include "trace/trace_level.hpp"
 #include "trace/trace_updates.hpp"
@@ -54,14 +55,12 @@ std::vector<Tensor> TraceLevel::record_structured(const Structured& call, std::s
   return record_functions_node(call.op(), arguments, call.result_examples(args, of_bodies));
 }
 
-// The graph of a function of the author's with rules, or nullptr where it cannot stand for the function: where it draws
-// random numbers, or uses tensors from outside that an outer transform differentiates, batches or traces: its rules
-// would not find these again.
-std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function,
-                                                           std::span<const Tensor> args) const {
+// The graph of a function with rules, or nullptr where it cannot stand for the function: where it draws random numbers,
+// for which the rules would draw others. What the function uses from outside is appended to `args`.
+std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& function, std::vector<Tensor>& args) const {
   using Rule = GraphFunction::Rule;
   const bool derives = function.has(Rule::kBackward) || function.has(Rule::kJvp), batches = function.has(Rule::kBatch);
-  if (!is_authors_own(function) || function.recompute() || !(derives || batches)) return nullptr;
+  if (function.recompute() || !(derives || batches)) return nullptr;
   TraceLevel level(function.name().c_str(), where_);
   level.keep_rules();
   std::vector<Tensor> entered, lifted;
@@ -69,11 +68,13 @@ std::shared_ptr<const graph::Graph> TraceLevel::with_rules(GraphFunction& functi
   level.lift(lifted);
   if (!below || !below->every_call) level.keep_constants();
   auto graph = level.finish(function.call(entered));
-  if (!lifted.empty() || !level.random().generators().empty()) return nullptr;
+  if (!level.random().generators().empty()) return nullptr;
   check_no_updates(*graph, function.name());
   if (derives) graph->own_rules = function.name();
   if (batches) graph->own_batch = function.name();
   graph->rules = function.shared_from_this();
+  if (!lifted.empty()) graph->rules = std::make_shared<ClosedOver>(function, args.size(), lifted);
+  args.insert(args.end(), lifted.begin(), lifted.end());
   return graph;
 }
 

@@ -44,7 +44,7 @@ std::string updated_in_place(const PlanData& plan) {
   return std::to_string(count) + " of " + std::to_string(plan.graph->updates.size());
 }
 
-std::string shortened(std::string text) {
+std::string without_comment(std::string text) {
   if (const size_t comment = text.find("  # "); comment != std::string::npos) text.resize(comment);
   return text.size() <= 100 ? text : text.substr(0, 97) + "...";
 }
@@ -156,7 +156,7 @@ std::string explain(const PlanData& plan) {
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     if (graph.is_erased(id)) continue;
     const std::string amount = text_of(cost[id]);
-    text += shortened(node_text(graph, id)) + "\n    " + (said[id].empty() ? "a view: nothing runs" : said[id]) +
+    text += without_comment(node_text(graph, id)) + "\n    " + (said[id].empty() ? "a view: nothing runs" : said[id]) +
             (amount.empty() ? "" : "; " + amount) + "\n" +
             (reasons[id].empty() || said[id].empty() ? "" : "    in no region: " + reasons[id] + "\n");
   }

@@ -63,7 +63,8 @@ def meshgrid(
         shape = [1] * len(arrays)
         shape[place] = x.size
         rows.append(op.reshape(x, shape))
-    found = rows if sparse else broadcast_arrays(*rows)
+    sizes = [x.size for _, x in sorted(zip(places, arrays), key=lambda pair: pair[0])]
+    found = rows if sparse else [op.broadcast_to(row, sizes) for row in rows]
     return tuple(op.copy(x) for x in found) if copy else tuple(found)
 
 

@@ -167,10 +167,20 @@ def _pieces(x, axis, bounds):
     return [op.slice(x, [axis], [start], [stop], [1]) for start, stop in zip(bounds, bounds[1:])]
 
 
+def _by_step(size, step):
+    """The bounds of pieces of `step` elements, the last one of what is left; by comparisons, which a trace for any size follows."""
+    bounds = [0]
+    while bounds[-1] + step < size:
+        bounds.append(bounds[-1] + step)
+    return [*bounds, size]
+
+
 def _check_count(function, argument, count, x, axis):
     """Of pieces: a list of so many is made. They are empty or the same beyond the elements that the axis has in memory."""
+    if count <= _MOST_EMPTY:
+        return
     size = x.shape[axis]
-    if count <= max(size if x.size > 0 and x.strides[axis] != 0 else 0, _MOST_EMPTY):
+    if count <= size and x.size > 0 and x.strides[axis] != 0:
         return
     what = "its size or " if count > size else ""
     why = "" if count > size else ", because it does not have so many elements in memory; index it instead"
@@ -201,9 +211,8 @@ def array_split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int =
     count = indices_or_sections.__index__()
     _check_positive("array_split", "indices_or_sections", count)
     _check_count("array_split", "indices_or_sections", count, x, axis)
-    least, longer = divmod(x.shape[axis], count)
-    bounds = [i * least + min(i, longer) for i in range(count + 1)]
-    return _pieces(x, axis, bounds)
+    size = x.shape[axis]
+    return _pieces(x, axis, [0, *itertools.accumulate((size + i) // count for i in range(count - 1, -1, -1))])
 
 
 def _takes_split_size(function):
@@ -247,7 +256,7 @@ def _of_sizes(x, sizes, axis):
         step = sizes.__index__()
         _check_positive("split", "split_size", step)
         _check_count("split", "split_size", -(-whole // step), x, axis)
-        return _pieces(x, axis, [*range(0, whole, step), whole] if whole else [0, 0])
+        return _pieces(x, axis, _by_step(whole, step))
     sizes = given_ints("split", "split_sizes", sizes)
     if any(size < 0 for size in sizes) or sum(sizes) != whole:
         raise _core.ArgumentValueError(f"split: found sizes {sizes} along dim, expected counts whose sum is the axis's size, {whole}; positions go with axis=")
@@ -260,6 +269,6 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = normalized_axis("chunk", dim, x.ndim, "dim")
     size = x.shape[axis]
     _check_positive("chunk", "chunks", chunks)
-    _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), x, axis)
-    step = -(-size // chunks)
-    return tuple(_pieces(x, axis, [*range(0, size, step), size] if size else [0] * (chunks + 1)))
+    if chunks > _MOST_EMPTY:
+        _check_count("chunk", "chunks", chunks if size == 0 else min(chunks, size), x, axis)
+    return tuple(_pieces(x, axis, _by_step(size, -(-size // chunks)) if size else [0] * (chunks + 1)))

@@ -50,13 +50,16 @@ def broadcast_shapes(*shapes: int | Sequence[int | None]) -> tuple[int | None, .
     rank = max(map(len, shapes), default=0)
     result = []
     for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes)):
-        known = {size for size in sizes if size is not None and size != 1}
+        known = []  # not a set: a trace for any size follows comparisons of sizes, and no hashes
+        for size in sizes:
+            if size is not None and size != 1 and size not in known:
+                known.append(size)
         if len(known) > 1:
             raise _core.ShapeError(
                 f"broadcast_shapes: found sizes {', '.join(map(str, sizes))} of axis {len(result) - rank}, "
                 "expected one size, or 1"
             )
-        result.append(known.pop() if known else None if None in sizes else 1)
+        result.append(known[0] if known else None if None in sizes else 1)
     return tuple(result)
 
 

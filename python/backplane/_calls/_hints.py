@@ -228,6 +228,8 @@ def _own_spelling(part, name):
 def _function_of(layer):
     """The function of nn.functional that does what PyTorch's class of a layer or a loss does; None where there is none."""
     functional = sys.modules["backplane.nn.functional"]
+    if layer in vars(functional):
+        return layer
     names = {name.replace("_", ""): name for name in vars(functional)}
     word = layer.lower()
     without_axes = word[:-2] if word[-2:] in ("1d", "2d", "3d") else word  # BatchNorm2d

@@ -105,8 +105,16 @@ def shape(subject):
     if any(result["list"] for result in subject.facts["results"]):
         raise NotStated("a list of tensors has none")
     for variant, arguments in _variants(subject):
-        stated, refused = _attempt(subject, lambda: subject.call(arguments, subject.function.infer)[0])
-        results, failed = _attempt(subject, lambda: subject.call(arguments))
+        try:
+            stated, refused = _attempt(subject, lambda: subject.call(arguments, subject.function.infer)[0])
+            results, failed = _attempt(subject, lambda: subject.call(arguments))
+        except Exception as error:
+            if variant == "the sample":
+                raise
+            raise Failure(
+                f"{variant}: found {type(error).__name__}: {error}; expected a result, or an error of backplane. opcheck makes this sample of the given one. "
+                "Fix: let the kernel compute it, or refuse it with ArgumentValueError"
+            ) from error
         if variant.startswith("empty") and failed and "its shape rule says" not in str(failed):
             continue
         if missing_kernel(subject, failed):  # the variant is made by other ops

@@ -69,10 +69,21 @@ class _Part:
         self.index = index
 
 
+def _named(method, fun):
+    """The method as a function with the name of `fun`, which compile_log shows."""
+
+    def traced(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    traced.__name__ = getattr(fun, "__name__", type(fun).__name__)
+    traced.__qualname__ = getattr(fun, "__qualname__", traced.__name__)
+    return traced
+
+
 class _StatefulFunction:
     def __init__(self, fun, state, options):
         self.fun, self.state = fun, state
-        self.compiled = _core.compile(self._traced, **options)
+        self.compiled = _core.compile(_named(self._traced, fun), **options)
         self.contents = []  # (dict, list or generator, its content before the call)
         self.replaced = ReplacedEntries()
         self.optimizers = []

@@ -65,7 +65,15 @@ def minimize(
         value, gradient = both(v)
         return value.item(), gradient
 
-    value, g = evaluate(x)
+    try:
+        value, g = evaluate(x)
+    except TypeError as error:
+        if isinstance(x0, Tensor) or isinstance(error, bp.BackplaneError):
+            raise
+        raise bp.ArgumentTypeError(
+            f"minimize: argument x0: found a {type(x0).__name__}, which fun gets as a {type(x0).__name__} of tensors, and fun raised TypeError: {error}. "
+            "Fix: pass a tensor, bp.asarray(x0), or compute with the elements"
+        ) from error
     inverse, nit, message = bp.eye(x.size, dtype=x.dtype, device=x.device), 0, ""
     while not message:
         if bp.max(bp.abs(g)).item() <= gtol:

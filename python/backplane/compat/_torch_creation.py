@@ -65,9 +65,9 @@ def window(name, length, periodic, dtype, device):
     n = op.cast(op.iota(length, device=device), _core.float64)
     last = length if periodic else length - 1
     if name == "bartlett_window":
-        return op.cast(1 - op.abs(n * (2.0 / last) - 1), dtype)
+        return op.cast(1 - op.abs(n * 2.0 / last - 1), dtype)
     constant, first, second = _WEIGHTS[name]
-    turn = n * (2 * math.pi / last)
+    turn = n * (2 * math.pi) / last  # a graph of any size divides a tensor by a size
     return op.cast(constant - first * op.cos(turn) + second * op.cos(2 * turn), dtype)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Tensor, _core
 
 from ._arguments import sizes
 
@@ -24,7 +24,7 @@ def interpolate(
     _check(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     lengths, steps = _lengths_and_steps(input, axes, size, scale_factor, recompute_scale_factor)
     if mode == "area":
-        return bp.adaptive_avg_pool(input, lengths)
+        return bp.adaptive_avg_pool(input, lengths, any_size=any(map(_core.is_dynamic, [*input.shape[2:], *lengths])))
     found = input
     for i, (length, step) in enumerate(zip(lengths, steps)):
         found = _along(found, i + 2, length, step, mode, align_corners, antialias)
@@ -32,32 +32,37 @@ def interpolate(
 
 
 def _along(x, axis, length, step, mode, align_corners, antialias):
+    size, (step, divisor) = x.shape[axis], step
     if align_corners:
-        step = (x.shape[axis] - 1) / (length - 1) if length > 1 else 0.0
-    if length == x.shape[axis] and (antialias or mode in ("linear", "bilinear", "trilinear")):
+        step, divisor = (size - 1, length - 1) if length > 1 else (0.0, 1)
+    # A graph for any size divides tensors by sizes; what is equal at one of them alone is not left out there.
+    is_dynamic = _core.is_dynamic(size) or _core.is_dynamic(length)
+    if not is_dynamic and length == size and (antialias or mode in ("linear", "bilinear", "trilinear")):
         return x
+    if antialias or not is_dynamic:
+        step, divisor = step / divisor, 1
     if antialias:
         return bp.resample_smooth(x, axis, length, step, mode="cubic" if mode == "bicubic" else "linear")
     if mode in ("nearest", "nearest-exact"):
-        return bp.resample_nearest(x, axis, length, step, 0 if mode == "nearest" else 0.5)
+        return bp.resample_nearest(x, axis, length, step, 0 if mode == "nearest" else 0.5, divisor)
     op = bp.resample_cubic if mode == "bicubic" else bp.resample_linear
-    return op(x, axis, length, step, 0 if align_corners else (step - 1) / 2)
+    return op(x, axis, length, step, 0 if align_corners else 0.5, divisor)
 
 
 def _lengths_and_steps(input, axes, size, scale_factor, recompute):
-    """For each axis the result's length, and how far apart its elements lie in the input."""
+    """For each axis the result's length, and how far apart its elements lie in the input, as a number and its divisor."""
     if size is not None:
         lengths = sizes("interpolate", "size", size, axes)
-        if min(lengths) < 1:
+        if any(length < 1 for length in lengths):
             raise bp.ArgumentValueError(f"interpolate: argument size: found {lengths}, expected sizes of at least 1")
-        return lengths, [n / m for n, m in zip(input.shape[2:], lengths)]
+        return lengths, [(n, m) for n, m in zip(input.shape[2:], lengths)]
     factors = list(scale_factor) if hasattr(scale_factor, "__iter__") else [scale_factor] * axes
     if len(factors) != axes or not all(isinstance(f, (int, float)) and f > 0 and math.isfinite(f) for f in factors):
         raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, expected a positive number, or {axes} of them")
     lengths = [math.floor(n * f) for n, f in zip(input.shape[2:], factors)]
-    if min(lengths) < 1:
+    if any(length < 1 for length in lengths):
         raise bp.ArgumentValueError(f"interpolate: argument scale_factor: found {scale_factor}, which gives an empty result for {tuple(input.shape)}")
-    return lengths, [n / m for n, m in zip(input.shape[2:], lengths)] if recompute else [1 / f for f in factors]
+    return lengths, [(n, m) for n, m in zip(input.shape[2:], lengths)] if recompute else [(1 / f, 1) for f in factors]
 
 
 def _check(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):

@@ -1,5 +1,6 @@
 """Normalisation by means and variances, or norms, of groups of elements."""
 
+import math
 from collections.abc import Sequence
 
 import backplane as bp
@@ -155,7 +156,7 @@ def instance_norm(
     channels = _channels("instance_norm", input)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    count = input.size // max(channels * input.shape[0], 1)
+    count = math.prod(input.shape[2:]) if channels and input.shape[0] else 0
     if count <= 1:
         raise bp.ArgumentValueError(f"instance_norm: argument input: found {count} values per channel, expected more than one")
     axes = list(range(2, input.ndim))

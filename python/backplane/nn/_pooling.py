@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Tensor, _core
 
 from .._calls._half_floats import rounds_once
 from ._arguments import sizes
@@ -157,7 +157,7 @@ def _adaptive(function, op, input, output_size, axes):
     size = sizes(function, "output_size", given, axes)
     if min(size) < 1:
         raise bp.ArgumentValueError(f"{function}: argument output_size: found {size}, expected sizes of at least 1")
-    return op(x, size), back
+    return op(x, size, any_size=any(map(_core.is_dynamic, [*x.shape[2:], *size]))), back
 
 
 def _adaptive_max(function, input, output_size, return_indices, axes):

@@ -32,8 +32,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     rest = [0] * (input.ndim - len(counts) // 2)
     before, after = rest + counts[0::2][::-1], rest + counts[1::2][::-1]
     _check_reach(input, mode, before, after)
-    added = [max(b, 0) for b in before], [max(a, 0) for a in after]
-    taken = [min(b, 0) for b in before], [min(a, 0) for a in after]
+    added = [0 if b < 0 else b for b in before], [0 if a < 0 else a for a in after]
+    taken = [b if b < 0 else 0 for b in before], [a if a < 0 else 0 for a in after]
     if mode == "constant":
         return bp.ops.bp.pad(_cropped(input, *taken), *added, value=0 if value is None else value)
     if mode == "circular":
@@ -43,8 +43,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 def _check_reach(input, mode, before, after):
     for axis, size in enumerate(input.shape):
-        most = {"reflect": size - 1, "circular": size}.get(mode, max(before[axis], after[axis]))
-        if max(before[axis], after[axis]) > max(most, 0):
+        if mode not in ("reflect", "circular"):
+            continue
+        most = size - 1 if mode == "reflect" else size
+        if any(count > most and count > 0 for count in (before[axis], after[axis])):
             raise bp.ArgumentValueError(
                 f"pad: argument pad: found {before[axis]} and {after[axis]} for axis {axis} of size {size}, expected at most {most} in mode {mode!r}"
             )

@@ -15,9 +15,10 @@ def upsample_by_attribute(x, *, mode="nearest", scales):
 
 @op("Upsample", 9, static=(1,))
 def upsample(x, scales, *, mode="nearest"):
-    sizes = [int(np.floor(size * float(scale))) for size, scale in zip(x.shape, scales)]
-    rows = [_Axis(size, new, float(scale), "asymmetric", 0, 1) for size, new, scale in zip(x.shape, sizes, scales)]
-    return _resized(x, range(x.ndim), rows, mode, "floor" if mode == "nearest" else "", -0.75, False, False, 0.0)
+    axes = [axis for axis, scale in enumerate(scales) if float(scale) != 1.0]  # the sizes of others may be dynamic
+    old = [int(x.shape[axis]) for axis in axes]
+    rows = [_Axis(size, int(np.floor(size * float(scales[axis]))), float(scales[axis]), "asymmetric", 0, 1) for axis, size in zip(axes, old)]
+    return _resized(x, axes, rows, mode, "floor" if mode == "nearest" else "", -0.75, False, False, 0.0)
 
 
 @op("Resize", 10, static=(1,))
@@ -33,6 +34,9 @@ def resize(
     axes = [whole_axis(axis, x.ndim) for axis in axes] if axes is not None else list(range(x.ndim))
     roi = None if roi is None or roi.size == 0 else roi.astype(np.float64)
     scales = None if scales is None or scales.size == 0 else [float(scale) for scale in scales]
+    if scales is not None and coordinate_transformation_mode not in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        axes = [axis for axis, scale in zip(axes, scales) if scale != 1.0]  # the sizes of others may be dynamic
+        scales = [scale for scale in scales if scale != 1.0]
     old = [int(x.shape[axis]) for axis in axes]
     if scales is not None:
         new = [int(np.floor(size * scale)) for size, scale in zip(old, scales)]

@@ -58,7 +58,15 @@ def _graphs_within(graph):
             begin = None
     try:
         models = [bp.parse_graph(text) for text in texts]
+        for size in (size for model in models for value in model.inputs for size in value.dims):
+            if not size.isdigit():
+                raise bp.MissingRuleError(
+                    f"onnx.save: found control flow (a scan, a cond, a while_loop, or a recurrent layer) over the dynamic size {size!r}, expected numbers "
+                    "for its sizes. Fix: leave the size out of dynamic, and save a model for each size"
+                )
         return [bp.make_graph(model)(*(bp.zeros([int(size) for size in value.dims], dtype=getattr(bp, value.dtype)) for value in model.inputs)) for model in models]
+    except bp.MissingRuleError:
+        raise
     except (bp.BackplaneError, ValueError) as error:
         raise bp.MissingRuleError(f"onnx.save: a function of control flow cannot be written: {error}. Fix: make large arrays in it arguments") from error
 

@@ -1,5 +1,7 @@
 """A model behind the interface of onnxruntime.InferenceSession, for programs that are written against it."""
 
+import inspect
+
 import numpy as np
 
 import backplane as bp
@@ -52,6 +54,8 @@ class InferenceSession:
         self.function = load(path_or_bytes, device=device)
         self._run = bp.compile(self.function, fullgraph=False) if compiled else self.function
         self._names = [value.name for value in self.function.outputs]
+        parameters = inspect.signature(self.function).parameters.values()
+        self._required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
 
     def get_inputs(self) -> "list[_Argument]":
         return [_Argument(value) for value in self.function.inputs]
@@ -71,6 +75,9 @@ class InferenceSession:
         for name in input_feed:
             if name not in known:
                 raise bp.ArgumentValueError(f"InferenceSession.run: argument input_feed: found {name!r}, expected names of {known}")
+        missing = [name for name in self._required if name not in input_feed]
+        if missing:
+            raise bp.ArgumentValueError(f"InferenceSession.run: argument input_feed: found no array for the inputs {missing}, expected one for each of {known}")
         wanted = self._names if output_names is None or not list(output_names) else list(output_names)
         for name in wanted:
             if name not in self._names:

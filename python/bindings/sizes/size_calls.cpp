@@ -7,6 +7,7 @@
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/sizes/callables.hpp"
 #include "bindings/sizes/size_log.hpp"
+#include "bindings/sizes/size_ratios.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
@@ -76,6 +77,7 @@ void note_size_operands(PyObject** left, PyObject** right) {
     const double value = PyLong_AsDouble(*right);
     PyObject* floating = PyErr_Occurred() ? nullptr : log->converted(log->operand(*right), value);
     forget_error();
+    note_whole(floating, *right);
     if (floating) Py_SETREF(*right, floating);
     return;
   }
@@ -136,8 +138,10 @@ void note_size_call(PyObject** callable, std::span<PyObject* const> arguments, b
   PyObject* const first = arguments.empty() ? nullptr : arguments[0];
   const bool is_of_container = is_plain && Py_IS_TYPE(*callable, &PyMethodDescr_Type) && first &&
                                (PyList_Check(first) || PyTuple_Check(first) || PyDict_Check(first));
+  // Of a dict, a set takes the keys.
+  const bool is_of_set = (self && PyAnySet_Check(self)) || (first && PyAnySet_Check(first));
   for (PyObject* argument : arguments.subspan(is_of_container ? 1 : 0))
-    if (argument && !size) size = a_size_in(argument, kMostDepth);
+    if (argument && !size && !(is_of_set && PyDict_Check(argument))) size = a_size_in(argument, kMostDepth);
   if (!size && self && is_of_size(self)) size = self;
   if (!size || is_python_callable(*callable) || is_ours(*callable)) return;
   const std::string name = name_of_callable(*callable);

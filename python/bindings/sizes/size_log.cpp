@@ -10,6 +10,7 @@
 namespace backplane::python {
 
 thread_local constinit SizeLog* SizeLog::current_ = nullptr;
+thread_local constinit const std::vector<bool>* SizeLog::known_reads_ = nullptr;
 
 SizeLog::~SizeLog() {
   if (current_ == this) current_ = nullptr;
@@ -40,7 +41,19 @@ PyObject* SizeLog::add(SizeUse use, PyObject* object) {
   return object;
 }
 
-PyObject* SizeLog::read(int64_t value) { return number(Kind::kSize, {}, {}, PyLong_FromLongLong(value)); }
+PyObject* SizeLog::read(int64_t value) {
+  reads_.emplace(static_cast<uint32_t>(uses_.size()), reads_.size());
+  return number(Kind::kSize, {}, {}, PyLong_FromLongLong(value));
+}
+
+bool SizeLog::is_dynamic(Operand operand) {
+  was_asked_ = true;
+  if (operand.use == Operand::kNone || !known_reads_) return false;
+  const SizeUse& own = uses_[operand.use];
+  if (own.kind != Kind::kSize) return is_dynamic(own.left) || is_dynamic(own.right);
+  const size_t read = reads_.at(operand.use);
+  return read < known_reads_->size() && (*known_reads_)[read];
+}
 
 PyObject* SizeLog::number(Kind kind, Operand left, Operand right, PyObject* result) {
   if (!result) return nullptr;
@@ -98,6 +111,11 @@ void lose_strides(PyObject* tensor) {
 void lose_length(PyObject* tensor) { lose_value(handle_of(tensor)->dl.shape[0], "counts the rows of a tensor"); }
 
 }  // namespace
+
+PyObject* is_dynamic(PyObject*, PyObject* number) {
+  SizeLog* log = SizeLog::current();
+  return PyBool_FromLong(log && is_of_size(number) && log->is_dynamic(log->operand(number)));
+}
 
 void set_size_hook() { g_size_hook = {notes_now, read_now, lose_strides, lose_length}; }
 

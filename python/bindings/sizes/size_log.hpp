@@ -8,6 +8,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backplane/size_uses.hpp"
@@ -50,8 +51,23 @@ class SizeLog {
     SizeLog* outer_;
   };
 
+  // While it lives, the logs of this thread know which sizes that are read differ from call to call: by the order of
+  // the reads.
+  class KnownReads {
+   public:
+    explicit KnownReads(const std::vector<bool>* dynamic) noexcept : outer_(std::exchange(known_reads_, dynamic)) {}
+    ~KnownReads() { known_reads_ = outer_; }
+    KnownReads(const KnownReads&) = delete;
+
+   private:
+    const std::vector<bool>* outer_;
+  };
+
   // A size of a tensor. New reference, or NULL with an error.
   PyObject* read(int64_t value);
+  // Is it made of sizes that differ from call to call, as far as is known?
+  bool is_dynamic(Operand operand);
+  bool was_asked() const { return was_asked_; }  // that question
   // `result`, which is taken over, as the number that this gives.
   PyObject* number(Kind kind, Operand left, Operand right, PyObject* result);
   PyObject* floating(Operand of, PyObject* result);
@@ -64,22 +80,38 @@ class SizeLog {
   Operand operand(PyObject* object) const;
   // Which use made it; Operand::kNone: none of this log.
   uint32_t use_of(PyObject* object) const { return operand(object).use; }
+  // A floating number that is a size times a fraction; denominator 0: it is none.
+  struct Ratio {
+    Operand of;
+    int64_t numerator = 0, denominator = 0;
+  };
+  void note_ratio(PyObject* floating, const Ratio& ratio) { ratios_[use_of(floating)] = ratio; }
+  Ratio ratio(PyObject* floating) const {
+    const auto found = ratios_.find(use_of(floating));
+    return found == ratios_.end() ? Ratio{} : found->second;
+  }
   const SizeUse& use(uint32_t index) const { return uses_[index]; }
   std::vector<SizeUse> take_uses() { return std::move(uses_); }
 
  private:
   PyObject* add(SizeUse use, PyObject* object);
   static thread_local constinit SizeLog* current_;
+  static thread_local constinit const std::vector<bool>* known_reads_;
   std::vector<SizeUse> uses_;
   std::unordered_map<PyObject*, uint32_t> known_;
+  std::unordered_map<uint32_t, Ratio> ratios_;  // by use
   std::vector<PyRef> held_;
+  std::unordered_map<uint32_t, size_t> reads_;  // by use: which of the reads it is
+  bool was_asked_ = false;
 };
 
+// is_dynamic(number): in a trace for any size, is it made of sizes that differ from call to call?
+PyObject* is_dynamic(PyObject* module, PyObject* number);
 // Sizes of traced tensors are read through this folder from now on.
 void set_size_hook();
 
 // The function to call in place of one that would no longer follow a size: float, int, math.sqrt, len,
-// type. Borrowed; NULL for other callables, or if the argument is not a size.
+// type, numpy.prod. Borrowed; NULL for other callables, or if the argument is not a size, or several.
 PyObject* size_function(PyObject* callable, PyObject* argument);
 
 }  // namespace backplane::python

@@ -4,6 +4,7 @@
 
 #include "backplane/transforms.hpp"
 #include "bindings/sizes/size_log.hpp"
+#include "bindings/sizes/size_ratios.hpp"
 #include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 
@@ -71,8 +72,11 @@ PyObject* subtract(PyObject* a, PyObject* b) {
                     [](PyObject* x, PyObject* y) { return numbered(Kind::kSubtract, x, y, ints()->nb_subtract); });
 }
 PyObject* multiply(PyObject* a, PyObject* b) {
-  return arithmetic("multiplies something", a, b, ints()->nb_multiply, floats()->nb_multiply,
-                    [](PyObject* x, PyObject* y) { return numbered(Kind::kMultiply, x, y, ints()->nb_multiply); });
+  PyObject* product =
+      arithmetic("multiplies something", a, b, ints()->nb_multiply, floats()->nb_multiply,
+                 [](PyObject* x, PyObject* y) { return numbered(Kind::kMultiply, x, y, ints()->nb_multiply); });
+  note_product(product, a, b);
+  return product;
 }
 
 // Without a size behind it, as 1 / n has, a floating divisor may be 0 at one.
@@ -90,8 +94,11 @@ void note_divisor(PyObject* divisor) {
 
 PyObject* true_divide(PyObject* a, PyObject* b) {
   note_divisor(b);
-  return arithmetic("divides", a, b, ints()->nb_true_divide, floats()->nb_true_divide,
-                    [](PyObject* x, PyObject* y) { return in_floats(ints()->nb_true_divide, x, y); });
+  PyObject* quotient =
+      arithmetic("divides", a, b, ints()->nb_true_divide, floats()->nb_true_divide,
+                 [](PyObject* x, PyObject* y) { return in_floats(ints()->nb_true_divide, x, y); });
+  note_quotient(quotient, a, b);
+  return quotient;
 }
 
 // Of floating numbers these have steps, which lie at unknown sizes.
@@ -229,8 +236,7 @@ PyObject* converted(PyObject* self) {
   lose(kWhat, self);
   return (kType->tp_as_number->*kSlot)(self);
 }
-constexpr char kToInt[] = "makes an int", kToFloat[] = "makes a float", kToIndex[] = "makes an index",
-               kToAbsolute[] = "abs()", kToText[] = "makes text", kToHash[] = "calls hash()";
+constexpr char kToInt[] = "makes an int", kToFloat[] = "makes a float", kToAbsolute[] = "abs()", kToText[] = "makes text", kToHash[] = "calls hash()";
 
 template <PyTypeObject* kType>
 PyObject* text(PyObject* self) {
@@ -255,9 +261,13 @@ PyObject* call_plain(PyObject* self, const char* method, PyObject* arguments) {
   return function ? PyObject_CallObject(function.get(), arguments) : nullptr;
 }
 PyObject* format(PyObject* self, PyObject* arguments) { return call_plain(self, "__format__", arguments); }
-PyObject* ceil_of(PyObject* self, PyObject*) { return call_plain(self, "__ceil__", nullptr); }
-PyObject* floor_of(PyObject* self, PyObject*) { return call_plain(self, "__floor__", nullptr); }
-PyObject* trunc_of(PyObject* self, PyObject*) { return call_plain(self, "__trunc__", nullptr); }
+PyObject* rounded(PyObject* self, Rounding rounding, const char* method) {
+  PyObject* found = rounded_ratio(self, rounding);
+  return found || PyErr_Occurred() ? found : call_plain(self, method, nullptr);
+}
+PyObject* ceil_of(PyObject* self, PyObject*) { return rounded(self, Rounding::kUp, "__ceil__"); }
+PyObject* floor_of(PyObject* self, PyObject*) { return rounded(self, Rounding::kDown, "__floor__"); }
+PyObject* trunc_of(PyObject* self, PyObject*) { return rounded(self, Rounding::kToZero, "__trunc__"); }
 PyObject* round_of(PyObject* self, PyObject* arguments) {
   if (is_size(self) && PyTuple_GET_SIZE(arguments) == 0) return Py_NewRef(self);
   return call_plain(self, "__round__", arguments);
@@ -311,7 +321,7 @@ PyType_Slot int_slots[] = {{Py_nb_add, slot(add)},
                            {Py_nb_invert, slot(invert)},
                            {Py_nb_bool, slot(truth)},
                            {Py_nb_int, slot(converted<kToInt, &PyLong_Type, &PyNumberMethods::nb_int>)},
-                           {Py_nb_index, slot(converted<kToIndex, &PyLong_Type, &PyNumberMethods::nb_index>)},
+                           {Py_nb_index, slot(itself)},
                            {Py_nb_float, slot(converted<kToFloat, &PyLong_Type, &PyNumberMethods::nb_float>)},
                            {Py_tp_richcompare, slot(compare_sizes)},
                            {Py_tp_repr, slot(text<&PyLong_Type>)},

@@ -237,6 +237,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->program_.make_tensors(inputs.numbers, &inputs.number_tensors);
   if (notes_sizes && !traced->find_stored_sizes(log)) return nullptr;
   traced->keep_new(inputs, recorder);
+  traced->asks_for_dynamic_ = log.was_asked();
   traced->uses_ = log.take_uses();
   return traced;
 }

@@ -117,6 +117,8 @@ class TracedCall {
   using Shapes = std::vector<std::vector<int64_t>>;  // of the inputs
   static std::shared_ptr<TracedCall> trace_once(const CallInputs& inputs, const RunOptions& options,
                                                 const Shapes& shapes, bool notes_sizes);
+  static std::vector<bool> dynamic_reads(const CallInputs& inputs, const RunOptions& options, Shapes shapes,
+                                         const std::vector<DynamicSize>& sizes, std::span<const SizeUse> first);
   bool make_dynamic(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
   std::string other_result(const TracedCall& other) const;
   bool check_uses(const CallInputs& inputs, const RunOptions& options, const std::vector<DynamicSize>& sizes);
@@ -176,6 +178,7 @@ class TracedCall {
   std::vector<Tensor> constants_;
   size_t n_traces_ = 1;
   std::vector<SizeUse> uses_;
+  bool asks_for_dynamic_ = false;  // which sizes are
   std::unordered_map<PyObject*, uint32_t> stored_sizes_;  // among the effects, which hold them
   bool hides_sizes_ = false;                              // in objects that it stores
   NumberProgram program_;

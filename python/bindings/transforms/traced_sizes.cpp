@@ -36,6 +36,14 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const Ru
   for (const Tensor& t : inputs.tensors) shapes.emplace_back(t.shape().begin(), t.shape().end());
   std::shared_ptr<TracedCall> traced = trace_once(inputs, options, shapes, !sizes.empty());
   if (!traced || sizes.empty()) return traced;
+  std::vector<bool> reads;
+  const SizeLog::KnownReads known(&reads);
+  if (traced->asks_for_dynamic_) {
+    traced->take_back_effects();
+    reads = dynamic_reads(inputs, options, shapes, sizes, traced->uses_);
+    traced = trace_once(inputs, options, shapes, true);
+    if (!traced) return nullptr;
+  }
   const PyRef anew = inputs.anew;  // of the first run, which is this call's
   const bool is_done = traced->make_dynamic(inputs, options, sizes);
   inputs.anew = anew;
@@ -43,6 +51,32 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const Ru
   traced->take_back_effects();
   if (is_of_this_size) *is_of_this_size = traced->n_traces_ > 1;
   return nullptr;
+}
+
+// Which reads of sizes give others where the named sizes are others, as a trace at such sizes tells.
+std::vector<bool> TracedCall::dynamic_reads(const CallInputs& inputs, const RunOptions& options, Shapes shapes,
+                                            const std::vector<DynamicSize>& sizes,
+                                            std::span<const SizeUse> first) {
+  int64_t more = 1;
+  for (const DynamicSize& size : sizes) {
+    for (const auto& [input, axis] : size.places) shapes[input][axis] = 2 * shapes[input][axis] + more;
+    more += 2;
+  }
+  RunOptions as_first;
+  as_first.guards_variables = options.guards_variables;
+  const std::shared_ptr<TracedCall> other = trace_once(inputs, as_first, shapes, true);
+  if (!other) return take_refusal(), std::vector<bool>{};
+  other->take_back_effects();
+  const auto values = [](std::span<const SizeUse> uses) {
+    std::vector<int64_t> read;
+    for (const SizeUse& use : uses)
+      if (use.kind == SizeUse::Kind::kSize) read.push_back(use.value);
+    return read;
+  };
+  const std::vector<int64_t> own = values(first), found = values(other->uses_);
+  std::vector<bool> differ;
+  for (size_t i = 0; i < std::min(own.size(), found.size()); ++i) differ.push_back(own[i] != found[i]);
+  return differ;
 }
 
 std::shared_ptr<TracedCall> TracedCall::trace_at_sizes(const CallInputs& inputs, const RunOptions& options) {

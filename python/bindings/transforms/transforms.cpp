@@ -3,6 +3,7 @@
 #include "bindings/interpreter/declared.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/user_line.hpp"
+#include "bindings/sizes/size_log.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
 
@@ -173,6 +174,7 @@ PyMethodDef functions[] = {
     {"make_graph", with_keywords(make_graph_function), METH_VARARGS | METH_KEYWORDS, kMakeGraphDoc.text},
     {"set_package_folder", set_package_folder, METH_O, nullptr},
     {"holds_tensor", holds_tensor, METH_O, nullptr},
+    {"is_dynamic", is_dynamic, METH_O, nullptr},
     {"forbid_keeping", forbid_keeping, METH_O, nullptr},
     {"changed_contents", changed_contents, METH_O, nullptr},
     {"vjp_as", vjp_as_function, METH_VARARGS, nullptr},

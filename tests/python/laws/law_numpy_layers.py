@@ -122,8 +122,8 @@ def pad_edges(x, before, after, mode="replicate"):
 def resample(weight, reach, limited):
     """Along an axis: each element j counts with weight(position - j); positions are limited to the axis, or elements are repeated."""
 
-    def resampled(x, axis, size, step, start=0):
-        n = x.shape[axis]
+    def resampled(x, axis, size, step, offset=0, over=1):
+        n, start, step = x.shape[axis], offset * step / over - offset, step / over
         rows = np.zeros((size, n))
         for i in range(size):
             p = min(max(start + i * step, 0), n - 1) if limited else start + i * step
@@ -149,8 +149,8 @@ def resample_smooth(x, axis, size, step, mode="linear"):
     return np.moveaxis(np.tensordot(rows / rows.sum(1, keepdims=True), x, (1, axis)), 0, axis)
 
 
-def resample_nearest(x, axis, size, step, offset=0):
-    at = [min(max(int(np.floor((i + offset) * step)), 0), x.shape[axis] - 1) for i in range(size)]
+def resample_nearest(x, axis, size, step, offset=0, over=1):
+    at = [min(max(int(np.floor((i + offset) * step / over)), 0), x.shape[axis] - 1) for i in range(size)]
     return np.take(x, at, axis)
 
 

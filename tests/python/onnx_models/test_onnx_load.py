@@ -177,3 +177,24 @@ def test_without_the_package_onnx_the_error_says_how_to_install_it():
     program = "import sys; sys.modules['onnx'] = None\nimport backplane as bp\ntry: bp.onnx.load('x.onnx')\nexcept ImportError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "pip install onnx" in done.stdout
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("operator", ["Resize", "Upsample"])
+def test_a_batch_that_is_not_resized_stays_dynamic(operator, mode, tmp_path):
+    if operator == "Upsample" and mode == "cubic":
+        pytest.skip("an operator without this mode")
+    scales = onnx.numpy_helper.from_array(np.array([1, 1, 2, 1.5], "f4"), "s")
+    names = ["x", "", "s"] if operator == "Resize" else ["x", "s"]
+    node = onnx.helper.make_node(operator, names, ["y"], mode=mode)
+    value = lambda name, dims: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+    graph = onnx.helper.make_graph([node], "g", [value("x", ["b", 3, 8, 8])], [value("y", None)], [scales])
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20 if operator == "Resize" else 9)], ir_version=9)
+    f = bp.onnx.load(made)
+    f(np.ones((2, 3, 8, 8), "f4"))
+    path = tmp_path / "resized.safetensors"
+    bp.export(f, [bp.ones((2, 3, 8, 8))], path, dynamic={"x": {0: "b"}})
+    loaded = bp.load(path)
+    for batch in (1, 3, 7):
+        x = np.random.default_rng(batch).standard_normal((batch, 3, 8, 8)).astype("f4")
+        np.testing.assert_allclose(loaded(x)[0].numpy(), f(x)[0].numpy(), rtol=1e-5, atol=1e-6)

@@ -16,6 +16,15 @@ from .._parameter import Buffer, is_frozen, is_plain, moved, outside
 __all__ = ["Module"]
 
 
+class _Forward:
+    """A module's forward, as what its call wraps: `dynamic`, `donate` and inspect.signature read the names of its arguments. A class has none."""
+
+    def __get__(self, module: Any, owner: type) -> Any:
+        if module is None:
+            raise AttributeError("__wrapped__")
+        return module.forward
+
+
 class Module(_module_tree.Base):
     """The base class of layers and models. A subclass sets attributes in `__init__` and computes in `forward`.
 
@@ -58,6 +67,8 @@ class Module(_module_tree.Base):
         if self._hooks is None:
             return self.forward(*args, **kwargs)
         return self._hooks.call(self, args, kwargs)
+
+    __wrapped__ = _Forward()
 
     # ---- attributes -------------------------------------------------------------------------------------------------
 

@@ -363,6 +363,9 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> input
   Objects entered;
   for (const StandIn& one : stand_ins_)
     if (Py_REFCNT(one.traced.get()) > one.count_before) entered.insert(one.traced.get());
+  // What follows lets go of objects, and looks at what the others hold.
+  std::vector<PyRef> held;
+  for (PyObject* object : made_) held.push_back(PyRef::borrow(object));
   const Reads::Closing closing{made_, entered, handed_, used, reads, inputs, transform_, guards_variables, has_paused_};
   if (!reads_.close(closing, guards, unkept)) return false;
   if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions

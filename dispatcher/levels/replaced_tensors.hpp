@@ -1,0 +1,48 @@
+// Tensors that stand for others in the calls of a scope: a function that was traced finds, for what it uses from
+// outside, the values of the call that runs now. The tensors themselves may belong to a trace that has ended.
+#pragma once
+
+#include <vector>
+
+#include "call/dispatch.hpp"
+#include "memory/tensors/history.hpp"
+#include "record/mapped_value.hpp"
+
+namespace backplane::core {
+
+class ReplacedTensors {
+ public:
+  struct Pairs {
+    std::vector<Tensor> tensors, values;  // as many of each
+  };
+  // Scopes nest: what one puts in the place of a tensor, the next one outside may replace in its turn.
+  explicit ReplacedTensors(Pairs pairs);
+  ~ReplacedTensors();
+  ReplacedTensors(const ReplacedTensors&) = delete;
+  static bool any() noexcept;
+  // What stands for the tensor now, or the tensor.
+  static TensorImpl* value_of(TensorImpl* tensor) noexcept;
+  // All that is replaced now.
+  static Pairs now();
+
+ private:
+  const Pairs pairs_;
+  const ReplacedTensors* const outer_;
+};
+
+// A call with the tensors that stand for its arguments. Borrows from the call. Throws where it writes into such an
+// argument.
+class WithReplaced {
+ public:
+  explicit WithReplaced(const Call& call);
+  bool any() const { return any_; }
+  Call call() const { return {call_.op, args_, call_.n_args, call_.outs, call_.n_outs, call_.mask}; }
+
+ private:
+  const Call& call_;
+  bp_value args_[kMaxArgs];
+  TensorLists lists_;
+  bool any_ = false;
+};
+
+}  // namespace backplane::core
