@@ -60,8 +60,8 @@ GraphFunction::Batched ClosedOver::batch(int64_t size, const std::vector<bool>& 
 void check_covered(const GraphFunction& function, Args args, const std::vector<bool>& flags, const char* transform,
                    const char* what) {
   for (size_t i = 0; i < args.size(); ++i)
-    BP_CHECK(!flags[i] || covers(function, i), VALUE, function.name(), ": uses a tensor from outside, ", kDtypeNames[args[i].dtype()],
-             " of shape ", shape_text(args[i].shape()), ", that ", transform, " ", what,
+    BP_CHECK(!flags[i] || covers(function, i), VALUE, function.name(), ": uses a tensor from outside, ",
+             kDtypeNames[args[i].dtype()], " of shape ", shape_text(args[i].shape()), ", that ", transform, " ", what,
              ", and which its rules do not cover. Fix: make it an argument, or use stop_gradient of it");
 }
 

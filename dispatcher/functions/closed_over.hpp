@@ -1,4 +1,4 @@
-// A function with rules of its own, with what it uses from outside as further arguments.
+// A function with rules of its own, which takes the tensors that it uses from outside as further arguments.
 #pragma once
 
 #include "functions/closed_function.hpp"
@@ -11,7 +11,7 @@ namespace backplane::core {
 class ClosedOver final : public DerivedFunction {
  public:
   // `n_own`: the arguments of the function. Behind them, in this order, it takes values for the tensors from outside.
-  // What is replaced now is replaced in each run.
+  // The replacements of this moment hold in each run.
   ClosedOver(GraphFunction& function, size_t n_own, Args outside);
   bool has(Rule rule) const noexcept override { return inner_->has(rule); }
   bool takes_empty_zeros() const noexcept override { return inner_->takes_empty_zeros(); }
@@ -23,16 +23,16 @@ class ClosedOver final : public DerivedFunction {
   Batched batch(int64_t size, const std::vector<bool>& batched, Args args) override;
 
  private:
-  // What is replaced in a run of the function, or of a rule, that is given these.
+  // The replacements for a run of the function, or of a rule, with these further arguments.
   ReplacedTensors::Pairs replaced(Args given) const;
 
   std::shared_ptr<GraphFunction> inner_;
   size_t n_own_;
   std::vector<Tensor> outside_;
-  ReplacedTensors::Pairs traced_;  // what was replaced when the function was traced, by tensors from outside
+  ReplacedTensors::Pairs traced_;  // the replacements when the function was traced
 };
 
-// Throws where an argument that the function's rules do not cover is among these: `what` names what is done with it.
+// Throws if a flagged argument is one that the function's rules do not cover. `what`: "differentiates", "batches".
 void check_covered(const GraphFunction& function, Args args, const std::vector<bool>& flags, const char* transform,
                    const char* what);
 

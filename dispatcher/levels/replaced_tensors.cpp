@@ -8,8 +8,7 @@ namespace {
 thread_local constinit const ReplacedTensors* replaced_now = nullptr;
 }
 
-ReplacedTensors::ReplacedTensors(Pairs pairs)
-    : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
+ReplacedTensors::ReplacedTensors(Pairs pairs) : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
 ReplacedTensors::~ReplacedTensors() { replaced_now = outer_; }
 bool ReplacedTensors::any() noexcept { return replaced_now != nullptr; }
 

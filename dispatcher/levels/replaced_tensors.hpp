@@ -1,5 +1,6 @@
-// Tensors that stand for others in the calls of a scope: a function that was traced finds, for what it uses from
-// outside, the values of the call that runs now. The tensors themselves may belong to a trace that has ended.
+// Tensors that stand for others in the calls of a scope: a function that was traced uses tensors from outside, and
+// finds the values that they have in the call that runs now. The tensors themselves may belong to a trace that has
+// ended.
 #pragma once
 
 #include <vector>
@@ -15,12 +16,12 @@ class ReplacedTensors {
   struct Pairs {
     std::vector<Tensor> tensors, values;  // as many of each
   };
-  // Scopes nest: what one puts in the place of a tensor, the next one outside may replace in its turn.
+  // Scopes nest: a tensor that the inner one puts in the place of another may be replaced by the outer one.
   explicit ReplacedTensors(Pairs pairs);
   ~ReplacedTensors();
   ReplacedTensors(const ReplacedTensors&) = delete;
   static bool any() noexcept;
-  // What stands for the tensor now, or the tensor.
+  // The tensor that stands for this one now, or this one.
   static TensorImpl* value_of(TensorImpl* tensor) noexcept;
   // All that is replaced now.
   static Pairs now();

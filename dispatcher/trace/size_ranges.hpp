@@ -47,7 +47,7 @@ class SizeRanges : protected SizeTraces {
   void narrow();
   // One name after the other takes these sizes, until the graph is wrong: there that name's range ends.
   void exclude(const Sizes& wrong);
-  // A quotient of which few sizes alone agree is no law of the function.
+  // Refuses a quotient that fits only a few sizes: it follows from these, and not from the function.
   void check_quotients();
   // Two sizes that the example tells apart are equal: is that a case of its own?
   void find_equals();

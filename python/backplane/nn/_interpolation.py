@@ -35,7 +35,7 @@ def _along(x, axis, length, step, mode, align_corners, antialias):
     size, (step, divisor) = x.shape[axis], step
     if align_corners:
         step, divisor = (size - 1, length - 1) if length > 1 else (0.0, 1)
-    # A graph for any size divides tensors by sizes; what is equal at one of them alone is not left out there.
+    # A graph for any size divides tensors by sizes, and takes no shortcut that holds at one size only.
     is_dynamic = _core.is_dynamic(size) or _core.is_dynamic(length)
     if not is_dynamic and length == size and (antialias or mode in ("linear", "bilinear", "trilinear")):
         return x

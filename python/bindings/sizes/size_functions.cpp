@@ -1,5 +1,5 @@
-// Functions that the interpreter calls in place of float, int, math.sqrt, len, type and numpy.prod, which would lose sight of a
-// size.
+// Functions that the interpreter calls in place of float, int, math.sqrt, len, type and numpy.prod, which would lose
+// sight of a size.
 #include <cmath>
 
 #include "backplane/transforms.hpp"

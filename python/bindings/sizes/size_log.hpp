@@ -80,7 +80,7 @@ class SizeLog {
   Operand operand(PyObject* object) const;
   // Which use made it; Operand::kNone: none of this log.
   uint32_t use_of(PyObject* object) const { return operand(object).use; }
-  // A floating number that is a size times a fraction; denominator 0: it is none.
+  // A floating number that is a size times a fraction. Denominator 0: another number.
   struct Ratio {
     Operand of;
     int64_t numerator = 0, denominator = 0;

@@ -94,9 +94,8 @@ void note_divisor(PyObject* divisor) {
 
 PyObject* true_divide(PyObject* a, PyObject* b) {
   note_divisor(b);
-  PyObject* quotient =
-      arithmetic("divides", a, b, ints()->nb_true_divide, floats()->nb_true_divide,
-                 [](PyObject* x, PyObject* y) { return in_floats(ints()->nb_true_divide, x, y); });
+  PyObject* quotient = arithmetic("divides", a, b, ints()->nb_true_divide, floats()->nb_true_divide,
+                                  [](PyObject* x, PyObject* y) { return in_floats(ints()->nb_true_divide, x, y); });
   note_quotient(quotient, a, b);
   return quotient;
 }
@@ -236,7 +235,8 @@ PyObject* converted(PyObject* self) {
   lose(kWhat, self);
   return (kType->tp_as_number->*kSlot)(self);
 }
-constexpr char kToInt[] = "makes an int", kToFloat[] = "makes a float", kToAbsolute[] = "abs()", kToText[] = "makes text", kToHash[] = "calls hash()";
+constexpr char kToInt[] = "makes an int", kToFloat[] = "makes a float", kToAbsolute[] = "abs()",
+               kToText[] = "makes text", kToHash[] = "calls hash()";
 
 template <PyTypeObject* kType>
 PyObject* text(PyObject* self) {

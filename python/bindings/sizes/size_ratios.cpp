@@ -13,7 +13,7 @@ using Ratio = SizeLog::Ratio;
 // So a size times the numerator is exact as a float, and no rounding of a quotient reaches the next whole number.
 constexpr int64_t kLargest = 1024;
 
-// A plain number as a fraction with a power of 2 below; denominator 0: it is none.
+// A plain number as a fraction over a power of 2. Denominator 0: another number.
 Ratio fraction_of(PyObject* number) {
   if (is_of_size(number)) return {};
   double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : 0.0;

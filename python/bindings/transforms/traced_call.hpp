@@ -178,7 +178,7 @@ class TracedCall {
   std::vector<Tensor> constants_;
   size_t n_traces_ = 1;
   std::vector<SizeUse> uses_;
-  bool asks_for_dynamic_ = false;  // which sizes are
+  bool asks_for_dynamic_ = false;                         // which sizes are
   std::unordered_map<PyObject*, uint32_t> stored_sizes_;  // among the effects, which hold them
   bool hides_sizes_ = false;                              // in objects that it stores
   NumberProgram program_;

@@ -55,8 +55,7 @@ std::shared_ptr<TracedCall> TracedCall::trace(const CallInputs& inputs, const Ru
 
 // Which reads of sizes give others where the named sizes are others, as a trace at such sizes tells.
 std::vector<bool> TracedCall::dynamic_reads(const CallInputs& inputs, const RunOptions& options, Shapes shapes,
-                                            const std::vector<DynamicSize>& sizes,
-                                            std::span<const SizeUse> first) {
+                                            const std::vector<DynamicSize>& sizes, std::span<const SizeUse> first) {
   int64_t more = 1;
   for (const DynamicSize& size : sizes) {
     for (const auto& [input, axis] : size.places) shapes[input][axis] = 2 * shapes[input][axis] + more;
