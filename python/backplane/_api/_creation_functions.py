@@ -7,7 +7,6 @@ import math
 from .. import _core
 from .._core import asarray
 from ._data_type_functions import isdtype
-from ._manipulation_functions import broadcast_arrays
 from .._calls._ops import NAMESPACE, ops
 from .._calls._tensor_argument import given_tensor, require_room, takes_requires_grad, takes_tensor, takes_words
 from .._runtime._wraps import wraps

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ._table import refuse
-from ._writer import static, writes
+from ._writer import number_of, static, writes
 
 
 def _axes(w, x, axis):
@@ -139,8 +139,12 @@ def convolution(writer, node, x, w, stride=None, padding=None, dilation=None, gr
 @writes("conv2d_input_grad")
 def convolution_transpose(writer, node, y, w, shape, stride=None, padding=None, dilation=None, groups=1):
     stride, padding, dilation = stride or [1, 1], padding or [0, 0], dilation or [1, 1]
-    sizes = static([*writer.shapes[y][2:], *writer.shapes[w][2:], *shape[2:]], "a transposed convolution")
-    extra = [size - ((old - 1) * s + (k - 1) * d + 1 - 2 * p) for old, k, size, s, d, p in zip(sizes[:2], sizes[2:4], sizes[4:], stride, dilation, padding)]
+    kernel = static(writer.shapes[w][2:], "a transposed convolution's kernel")
+    what = "a transposed convolution"
+    extra = [
+        number_of(lambda old, size, k=k, s=s, d=d, p=p: size - ((old - 1) * s + (k - 1) * d + 1 - 2 * p), [old, size], what)
+        for old, k, size, s, d, p in zip(writer.shapes[y][2:], kernel, shape[2:], stride, dilation, padding)
+    ]
     return writer.emit(
         "ConvTranspose", [writer.name(y), writer.name(w)], strides=stride, pads=_around(padding), dilations=dilation, group=groups, output_padding=extra,
     )  # fmt: skip
@@ -192,7 +196,13 @@ def layer_norm(w, node, x, weight=None, bias=None, axis=(-1,), eps=1e-5):
     axes = sorted(a % len(shape) for a in axis)
     if axes != list(range(len(shape) - len(axes), len(shape))):
         refuse("a layer norm over axes that are not the last ones is not supported")
-    scale = w.name(weight) if weight is not None else w.constant(np.ones(static(shape[axes[0] :], "a layer norm"), node.dtype))
+    sizes = shape[axes[0] :]
+    if weight is not None:
+        scale = w.name(weight)
+    elif all(isinstance(size, int) for size in sizes):
+        scale = w.constant(np.ones(sizes, node.dtype))
+    else:
+        scale = w.emit("Expand", [w.number(1, node.dtype), w.shape(sizes)])
     return w.emit("LayerNormalization", [w.name(x), scale] + ([w.name(bias)] if bias is not None else []), axis=axes[0], epsilon=float(eps))
 
 

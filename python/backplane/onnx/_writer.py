@@ -6,6 +6,7 @@ names of values, all others as Python values. It returns the names of the result
 
 import ast
 import itertools
+import operator
 import re
 
 import numpy as np
@@ -176,6 +177,9 @@ class Writer:
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
             return self.emit("Neg", [self._expression(tree.operand)])
         names = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.FloorDiv: "Div", ast.Mod: "Mod"}
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv) and _may_be_negative(tree.left):
+            left, right = self._expression(tree.left), self._expression(tree.right)  # Div rounds towards 0, Mod downwards
+            return self.emit("Div", [self.emit("Sub", [left, self.emit("Mod", [left, right])]), right])
         if isinstance(tree, ast.BinOp) and type(tree.op) in names:
             return self.emit(names[type(tree.op)], [self._expression(tree.left), self._expression(tree.right)])
         if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Pow):
@@ -193,6 +197,37 @@ class Writer:
         if all(isinstance(size, int) for size in sizes):
             return self.constant(np.array(sizes, np.int64).reshape(-1))
         return self.emit("Concat", [self.size(size) for size in sizes], axis=0)
+
+
+def _may_be_negative(tree):
+    return any(isinstance(part, (ast.Sub, ast.USub)) for part in ast.walk(tree))
+
+
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow}
+
+
+def _evaluated(tree, numbers):
+    """A size with numbers for its names."""
+    if isinstance(tree, ast.Constant):
+        return tree.value
+    if isinstance(tree, ast.Name):
+        return numbers[tree.id]
+    if isinstance(tree, ast.UnaryOp):
+        return -_evaluated(tree.operand, numbers)
+    return _OPERATORS[type(tree.op)](_evaluated(tree.left, numbers), _evaluated(tree.right, numbers))
+
+
+def number_of(function: "Callable[..., int]", sizes: "Sequence[Any]", what: str) -> int:
+    """function(*sizes), if it is the same number for every value of the dynamic sizes; refused otherwise."""
+    trees = [ast.parse(size.text.strip(), mode="eval").body if isinstance(size, Size) else ast.Constant(size) for size in sizes]
+    names = sorted({part.id for tree in trees for part in ast.walk(tree) if isinstance(part, ast.Name)})
+    found = set()
+    for turn in range(8):
+        numbers = {name: 3 + 5 * turn**2 + (7 + turn) * place for place, name in enumerate(names)}
+        found.add(function(*(_evaluated(tree, numbers) for tree in trees)))
+    if len(found) != 1:
+        refuse(f"{what} whose padding depends on a dynamic size is not supported")
+    return found.pop()
 
 
 class GraphNode:

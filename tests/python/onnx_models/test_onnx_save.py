@@ -1,5 +1,7 @@
 """Models that save writes, against onnx's reference implementation: values, names, dynamic sizes, and refusals."""
 
+import inspect
+
 import backplane as bp
 import backplane.nn.functional as F
 import numpy as np
@@ -75,3 +77,24 @@ def test_what_cannot_be_written_is_refused(function, error, words, tmp_path):
     assert not (tmp_path / "model.onnx").exists()
     with pytest.raises(bp.ArgumentTypeError, match="args"):
         bp.onnx.save(function, tmp_path / "model.onnx")
+
+
+DYNAMIC = {
+    "group norm": (lambda x: F.group_norm(x, 2), {0: "b", 2: "h", 3: "w"}),
+    "instance norm": (F.instance_norm, {0: "b", 2: "h", 3: "w"}),
+    "transposed convolution": (lambda x: F.conv_transpose2d(x, bp.ones((4, 3, 3, 2)), stride=2, padding=1, output_padding=1), {0: "b", 2: "h", 3: "w"}),
+    "transposed convolution of rows": (lambda x: F.conv_transpose2d(x, bp.ones((4, 3, 3, 2))), {0: "b", 3: "w"}),
+    "a rest of a negative size": (lambda x: F.pad(x, (0, (-x.shape[3]) % 8)), {3: "w"}),
+    "a quotient of a negative size": (lambda x: x[:, :, :, : -((1 - x.shape[3]) // 3)], {3: "w"}),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_sizes_that_stay_dynamic(name, tmp_path):
+    function, axes = DYNAMIC[name]
+    path = tmp_path / "model.onnx"
+    bp.onnx.save(function, path, [bp.ones((2, 4, 5, 6))], dynamic={next(iter(inspect.signature(function).parameters)): axes})
+    for sizes in ((1, 4, 7, 8), (3, 4, 9, 13), (2, 4, 4, 11)):
+        x = np.random.default_rng(0).standard_normal([size if axis in axes else (2, 4, 5, 6)[axis] for axis, size in enumerate(sizes)]).astype("f4")
+        (found,) = ReferenceEvaluator(str(path)).run(None, {onnx.load(path).graph.input[0].name: x})
+        np.testing.assert_allclose(found, function(bp.asarray(x)).numpy(), rtol=1e-4, atol=1e-4)
