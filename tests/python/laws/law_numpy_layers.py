@@ -206,7 +206,7 @@ def grid_sample_cubic(x, grid, padding_mode, align_corners):
     return y
 
 
-def adaptive_avg_pool(x, size):
+def adaptive_avg_pool(x, size, any_size=False):
     for axis, m in enumerate(size, start=2):
         n = x.shape[axis]
         bins = [np.take(x, range(i * n // m, -((i + 1) * n // -m)), axis).mean(axis) for i in range(m)]
@@ -289,7 +289,7 @@ def lp_pool(x, p, kernel, stride=(), ceil_mode=False):
     return pooled(lambda part, at, count: ((part**p).sum(-1) * whole / count) ** (1 / p))(x, kernel, stride, (0,), (1,), ceil_mode)
 
 
-def adaptive_max_pool_with_indices(x, size):
+def adaptive_max_pool_with_indices(x, size, any_size=False):
     number = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
     flat, values, indices = x.reshape(*x.shape[:2], int(np.prod(x.shape[2:]))), np.zeros((*x.shape[:2], *size)), np.zeros((*x.shape[:2], *size), int)
     for o in np.ndindex(*size):
