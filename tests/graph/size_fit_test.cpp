@@ -80,6 +80,29 @@ TEST(SizeFits, FindsAQuotientOverAShortRangeFromManySizes) {
   EXPECT_EQ(graph.text(*found), "((a + 3)//5)");
 }
 
+TEST(SizeFits, FindsARemainderOfWhichEveryValueWasSeen) {
+  std::vector<Sizes> choices;
+  Sizes values, few;
+  for (int64_t n = 40; n < 60; ++n) {
+    choices.push_back({n});
+    values.push_back(7 - 2 * ((n + 1) % 3));
+    few.push_back((n + 1) % 3 == 2 ? 1 : 0);
+  }
+  Graph graph;
+  graph.add_symbol("a", kNone, 0, 40);
+  SizeFit fit(graph, choices);
+  const std::optional<Dim> found = fit.fit(values);
+  ASSERT_TRUE(found);
+  for (const int64_t n : {0, 1, 2, 100}) {
+    Sizes symbols{n};
+    for (SymbolId s = 1; s < graph.symbols().size(); ++s)
+      symbols.push_back(
+          floor_divide(graph.sizes.evaluate(graph.symbols()[s].numerator, symbols), graph.symbols()[s].divisor));
+    EXPECT_EQ(graph.sizes.evaluate(*found, symbols), 7 - 2 * ((n + 1) % 3));
+  }
+  EXPECT_FALSE(fit.fit(few));
+}
+
 TEST(SizeFits, FindsNothingWhereThereIsNothing) {
   Graph graph;
   graph.add_symbol("a", kNone, 0, 4);
