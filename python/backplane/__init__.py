@@ -17,7 +17,7 @@ from . import _core
 from ._runtime import _forks, _settings, _streams, _system
 from ._calls import _form_kinds, _ops, _syntax
 from ._custom_ops import _op_methods
-from ._tensors import _library_methods, _namespace, _tensor, _tensor_functions, _tensor_methods
+from ._tensors import _indexed_updates, _library_methods, _namespace, _tensor, _tensor_functions, _tensor_methods
 from . import tree as tree
 from ._core import (
     ArgumentTypeError as ArgumentTypeError,

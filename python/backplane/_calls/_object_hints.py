@@ -16,7 +16,6 @@ byteswap newbyteorder: x.numpy()
 dump dumps: pickle.dumps(x)
 tofile: x.numpy().tofile(file)
 map_ apply_: the function itself on x, or vmap(function)(x)
-at: x = x + 0; x[index] = value: jax.numpy's x.at[index].set(value) is an assignment
 block_until_ready: backplane.synchronize()
 values indices: x.max(dim=axis), min, sort and topk with dim=, which give pairs of that name
 is_mps is_xpu is_meta is_vulkan: x.device.backend == name

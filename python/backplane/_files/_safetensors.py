@@ -23,6 +23,12 @@ COMPLEX_KEY = "backplane.complex"
 
 def write(path, tensors, metadata):
     """One file of {name: tensor}, whole or not at all: it is written beside its place, then moved there."""
+    with replaced(path) as file:
+        write_to(file, tensors, metadata)
+
+
+def write_to(file, tensors, metadata):
+    """Writes {name: tensor} at the position of an open file."""
     header, parts, offset = {}, [], 0
     pairs = [name for name, x in tensors.items() if x.dtype.name in _COMPLEX]
     metadata = {**metadata, **({COMPLEX_KEY: json.dumps(pairs)} if pairs else {})}
@@ -38,10 +44,9 @@ def write(path, tensors, metadata):
         parts.append(x)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with replaced(path) as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for x in parts:
-            file.write(_core.to_bytes(x))
+    file.write(len(text).to_bytes(8, "little") + text)
+    for x in parts:
+        file.write(_core.to_bytes(x))
 
 
 class replaced:

@@ -9,7 +9,7 @@ from .. import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, BinaryIO
 
     from .._core import Device
 
@@ -20,14 +20,15 @@ GRAPH_KEY = "backplane.graph"
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] | None = None, max_shard_size: int | None = None) -> None:
+def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, *, metadata: Mapping[str, str] | None = None, max_shard_size: int | None = None) -> None:
     """Writes tensors in nested containers to a file, whole or not at all.
 
     obj: tensors, arrays, numbers, strings and None in dicts, lists and tuples; or an object with a state_dict (a module, an
         optimiser, a scheduler), of which that is written, also within a container.
     path: a name that ends with .npy (one tensor) or .npz chooses NumPy's formats. In .npz, tensors of inner containers have the
         keys on the way as a name, "layers.0.weight", and load gives one dict. Every other name chooses safetensors, with what is not
-        a tensor in its metadata: every reader of safetensors opens the file.
+        a tensor in its metadata: every reader of safetensors opens the file. A binary file object that is open for writing gets
+        safetensors at its position; such a write is not atomic.
     metadata: strings by name for the file. max_shard_size: bytes above which the tensors go into several files, with an index
         of Hugging Face's form beside them.
     The arguments may come in the other order, as in NumPy.
@@ -43,10 +44,15 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
     """
     if isinstance(obj, (str, os.PathLike)) and not isinstance(path, (str, os.PathLike)):
         obj, path = path, obj
-    if not isinstance(path, (str, os.PathLike)):
-        raise _core.ArgumentTypeError(f"save: argument path: found {type(path).__name__}, expected a path")
+    if _is_file(obj, "write") and not _is_file(path, "write"):
+        obj, path = path, obj
+    in_file = _is_file(path, "write")
+    if not in_file and not isinstance(path, (str, os.PathLike)):
+        raise _core.ArgumentTypeError(f"save: argument path: found {type(path).__name__}, expected a path or a binary file object")
+    if in_file and max_shard_size is not None:
+        raise _core.ArgumentValueError("save: argument max_shard_size: several files need a path, but path is a file object. Fix: leave one out")
     obj = _state_of(obj)
-    ending = os.path.splitext(os.fspath(path))[1].lower()
+    ending = "" if in_file else os.path.splitext(os.fspath(path))[1].lower()
     if ending in (".npy", ".npz"):
         _save_numpy(obj, path, ending)
         return
@@ -68,9 +74,16 @@ def save(obj: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, str] 
 
     if max_shard_size is not None and sum(x.nbytes for x in tensors.values()) > max_shard_size:
         _shards.write(os.fsdecode(path), tensors, notes, max_shard_size)
+    elif in_file:
+        _safetensors.write_to(path, tensors, notes)
     else:
         _safetensors.write(path, tensors, notes)
         _shards.remove(os.fsdecode(path))
+
+
+def _is_file(x, method):
+    """Whether x is a file object with the method; a module may have methods of any name."""
+    return hasattr(x, method) and not isinstance(x, (str, os.PathLike, _core.Tensor)) and not hasattr(x, "state_dict")
 
 
 def _state_of(x):
@@ -181,13 +194,14 @@ def _array(x, place):
     return found
 
 
-def load(path: str | os.PathLike[str], device: Device | str | None = None, *, lazy: bool = False) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO, device: Device | str | None = None, *, lazy: bool = False) -> Any:
     """What is in a file: a model that export wrote, or tensors in containers that save, safetensors, NumPy or PyTorch wrote.
 
     The content decides about the format, not the name. A model is a callable that takes a tensor per input, by position or name, and
     gives a tuple of tensors. A safetensors file gives what save was given, or a dict of tensors; likewise a Hugging Face index
     (NAME.safetensors.index.json) with its shards, the name that save was given with max_shard_size, or the folder that contains
     one. .npy gives a tensor, .npz a dict. A GGUF file gives a dict of tensors, quantised ones as float32. A .pt file of torch.save gives its containers and tensors; nothing in it is executed.
+    path: a path, or a binary file object, of which load reads the rest.
     device: where tensors go, and a model runs, in place of the devices on which it was traced.
     lazy: a mapping that reads each tensor of a safetensors file, an index or a GGUF file when it is asked for. Its `metadata` is a dict.
     Errors: FileNotFoundError; ArgumentValueError for a file that is damaged or of another format; VersionError for a model that a
@@ -195,6 +209,8 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
     """
     from ._file_names import file_name
 
+    if _is_file(path, "read"):
+        return _load_file(path, device, lazy)
     name = file_name("load", path)
     device = _core.Device(device) if isinstance(device, str) else device
     if os.path.isdir(name):
@@ -231,6 +247,26 @@ def load(path: str | os.PathLike[str], device: Device | str | None = None, *, la
             f"load: {os.fspath(path)} is a pickle, which can run code when it is read. Fix: write it again with backplane.save, or from PyTorch with torch.save"
         )
     return _load_safetensors(name, device, lazy)
+
+
+def _load_file(file, device, lazy):
+    """What the rest of a file object contains. The readers take a path, so the bytes go through a temporary file."""
+    import shutil
+    import tempfile
+
+    if lazy:
+        raise _core.ArgumentValueError("load: argument lazy: tensors can be read later from a path only, but path is a file object. Fix: leave lazy out")
+    with tempfile.NamedTemporaryFile(prefix="backplane-load-") as copy:
+        begin = file.read(1 << 20)
+        if not isinstance(begin, bytes):
+            raise _core.ArgumentTypeError(f"load: argument path: found a file object that reads {type(begin).__name__}, expected a binary one. Fix: open it with mode 'rb'")
+        copy.write(begin)
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+        try:
+            return load(copy.name, device)
+        except _core.BackplaneError as error:
+            raise type(error)(str(error).replace(copy.name, repr(file))) from None
 
 
 def _load_safetensors(name, device, lazy):

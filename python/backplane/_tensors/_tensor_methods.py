@@ -298,7 +298,7 @@ def _reflected_divmod(x: Tensor, other: Operand, /) -> tuple[Tensor, Tensor]:
 
 # Names of NumPy and PyTorch that _object_hints.py answers.
 _ABSENT = {
-    "Tensor": "apply_ at base block_until_ready byteswap coalesce ctypes data_ptr detach_ dump dumps flags getfield indices "
+    "Tensor": "apply_ base block_until_ready byteswap coalesce ctypes data_ptr detach_ dump dumps flags getfield indices "
     "is_meta is_mps is_nested is_shared is_vulkan is_xpu itemset lstsq map_ name names new newbyteorder put record_stream "
     "register_post_accumulate_grad_hook resize resize_ resize_as_ retains_grad set_ setfield setflags share_memory_ solve squeeze_ "
     "storage storage_offset swapaxes_ swapdims_ t_ to_dense to_sparse tofile transpose_ unsqueeze_ untyped_storage values",

@@ -160,6 +160,7 @@ class LBFGS(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         if closure is None:
             raise bp.ArgumentTypeError("LBFGS.step: argument closure: missing; it computes the loss and the gradients")
+        self._check_closure(closure)
         if _gradient_sync.average is not None:
             raise bp.MissingRuleError("LBFGS.step: it evaluates the loss several times, which a data-parallel step does not average; use another optimiser there")
         self._follow_moves()

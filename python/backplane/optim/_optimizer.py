@@ -98,6 +98,7 @@ class Optimizer:
         """Changes each parameter that has a gradient. closure: computes the loss and the gradients first; its result is returned."""
         loss = None
         if closure is not None:
+            self._check_closure(closure)
             with bp.enable_grad():
                 loss = closure()
         bp.unguarded(self._follow_moves)
@@ -107,6 +108,13 @@ class Optimizer:
         for hook in list(self._step_hooks["after"]):
             hook(self, (closure,), {})
         return loss
+
+    def _check_closure(self, closure: Any) -> None:
+        """Refuses gradients: a module of gradients can be called, but it is not a function of the loss."""
+        if isinstance(closure, Base) or not callable(closure):
+            raise bp.ArgumentTypeError(
+                f"{self._name()}.step: argument closure: found {type(closure).__name__}, expected a function that computes the loss. Fix: for gradients, call update(model, gradients)"
+            )
 
     def update(self, model: Any, gradients: Any) -> None:
         """Changes the parameters of a model, in place, by gradients as bp.grad gives them.

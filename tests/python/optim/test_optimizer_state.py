@@ -74,6 +74,18 @@ def test_update_does_what_step_does():
     same(values(one), values(other), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [optim.SGD, optim.LBFGS])
+def test_gradients_given_to_step_are_refused(kind):
+    model = nn.Linear(2, 1)
+    optimizer = kind(model.parameters(), lr=0.1)
+    before = model.weight.tolist()
+    gradients = bp.grad(lambda m: m(bp.ones((1, 2))).sum())(model)
+    for given in (gradients, {"weight": gradients.weight}, [gradients.weight, gradients.bias]):
+        with pytest.raises(bp.ArgumentTypeError, match=rf"{kind.__name__}.step: argument closure: found {type(given).__name__}, .*update\(model, gradients\)"):
+            optimizer.step(given)
+    assert model.weight.tolist() == before
+
+
 def test_a_state_continues_a_run():
     model, optimizer, _ = trained(lambda p: optim.AdamW(p, 0.01), 3, False)
     other = network()
