@@ -181,6 +181,9 @@ def test_sorting_by_a_method_says_all_spellings():
     (lambda x: bp.Generator(1).normal, r"backplane.normal\(mean, std, shape, generator=g\)"), (lambda x: bp.Generator(1).shuffle, "backplane.permutation"), (lambda x: bp.exponential, "log1p"),
     (lambda x: bp.gamma, "lgamma"), (lambda x: bp.standard_normal, "randn"), (lambda x: bp.fft.dct, "scipy.fft"),
     (lambda x: bp.float8_e4m3fn, "float16 or bfloat16, the smallest"), (lambda x: bp.complex32, "complex64$"),
+    (lambda x: bp.async_eval, "nothing: a function computes when it is called"), (lambda x: bp.nn.value_and_grad, r"backplane.value_and_grad\(loss\)"),
+    (lambda x: bp.nn.losses, "backplane.nn.functional$"), (lambda x: bp.nn.MultiHeadAttention, "backplane.nn.MultiheadAttention"),
+    (lambda x: bp.optim.join_schedules, "lr_scheduler.SequentialLR"), (lambda x: bp.optim.clip_grad_norm, "nn.utils.clip_grad_norm"),
     (lambda x: bp.state_dict, "bp.nn.Module"), (lambda x: bp.nn.functional.lstm, "bp.nn.LSTM"),
 ])  # fmt: skip
 def test_what_is_not_had_says_what_to_write(get, words):

@@ -10,7 +10,7 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["../README.md", "start/five-minutes.md", "cookbook/README.md", "tutorials/numpy.md", "tutorials/pytorch.md", "tutorials/jax.md"]
+PAGES = ["../README.md", "start/five-minutes.md", "cookbook/README.md", "tutorials/numpy.md", "tutorials/pytorch.md", "tutorials/jax.md", "tutorials/mlx.md"]
 BLOCK = re.compile(r"^(?:<!-- needs (\w+) -->\n)?```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

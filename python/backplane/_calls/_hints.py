@@ -126,6 +126,8 @@ generic inexact complexfloating flexible signedinteger unsignedinteger: isdtype(
 True_ False_: True and False
 asmatrix bmat: asarray
 memmap: asarray(numpy.memmap(...))
+eval async_eval: nothing: a function computes when it is called
+save_safetensors: save(tensors, "x.safetensors")
 igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
 """
 
@@ -159,6 +161,10 @@ next_fast_len: n itself: every length is transformed
 # Of backplane.nn.
 _OF_NN = """
 DataParallel parallel: vmap, which runs a batch on one device
+value_and_grad: backplane.value_and_grad(loss)(model, ...)
+losses: backplane.nn.functional
+MultiHeadAttention: backplane.nn.MultiheadAttention
+RoPE: backplane.nn.functional.rotary_embedding
 """
 
 # Of backplane.nn.functional.
@@ -168,6 +174,19 @@ lstm gru rnn_tanh rnn_relu: bp.nn.LSTM, bp.nn.GRU or bp.nn.RNN
 multi_head_attention_forward: bp.nn.MultiheadAttention
 scaled_mm grouped_mm: matmul of backplane
 clip_grad_norm_: bp.nn.utils.clip_grad_norm_(parameters, most)
+"""
+
+# Of backplane.optim.
+_OF_OPTIM = """
+AdaDelta: backplane.optim.Adadelta
+MultiOptimizer: parameter groups, or one optimiser for each part
+clip_grad_norm: backplane.nn.utils.clip_grad_norm(gradients, most)
+cosine_decay: backplane.optim.lr_scheduler.CosineAnnealingLR
+exponential_decay: backplane.optim.lr_scheduler.ExponentialLR
+join_schedules: backplane.optim.lr_scheduler.SequentialLR
+linear_schedule: backplane.optim.lr_scheduler.LinearLR
+schedulers: backplane.optim.lr_scheduler
+step_decay: backplane.optim.lr_scheduler.StepLR
 """
 
 # Of backplane.random.
@@ -180,7 +199,7 @@ choice shuffle exponential: the method of default_rng(seed)
 seed RandomState: default_rng(seed), or backplane.manual_seed(seed)
 """
 
-_TEXTS = {"": _OF_PACKAGE, ".random": _OF_RANDOM, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL}
+_TEXTS = {"": _OF_PACKAGE, ".random": _OF_RANDOM, ".fft": _OF_FFT, ".linalg": _OF_LINALG, ".nn": _OF_NN, ".nn.functional": _OF_FUNCTIONAL, ".optim": _OF_OPTIM}
 
 
 def no_attribute(module, name):
