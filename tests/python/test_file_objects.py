@@ -1,6 +1,7 @@
 """save and load take binary file objects, as NumPy's, PyTorch's and MLX's do."""
 
 import io
+import tempfile
 
 import numpy as np
 import pytest
@@ -35,6 +36,19 @@ def test_modules_and_other_formats_through_file_objects(tmp_path):
     np.savez(memory, a=np.arange(3), b=np.ones(2))
     memory.seek(0)
     assert {name: x.tolist() for name, x in bp.load(memory).items()} == {"a": [0, 1, 2], "b": [1, 1]}
+
+
+def test_the_name_of_an_open_file_decides_about_the_format(tmp_path):
+    with open(tmp_path / "x.npy", "wb") as file:
+        bp.save(bp.arange(3), file)
+    assert np.load(tmp_path / "x.npy").tolist() == [0, 1, 2]
+    with open(tmp_path / "x.npz", "wb") as file:
+        bp.save({"a": {"b": bp.ones(2)}}, file)
+    assert np.load(tmp_path / "x.npz")["a.b"].tolist() == [1, 1]
+    with tempfile.TemporaryFile() as file:  # its name is a number
+        bp.save({"a": bp.ones(2)}, file)
+        file.seek(0)
+        assert bp.load(file)["a"].tolist() == [1, 1]
 
 
 def test_refusals_of_file_objects(tmp_path):

@@ -45,6 +45,7 @@ def test_updates_of_integers_and_of_no_axes():
     x = bp.asarray([1, 2, 3], dtype=bp.int32)
     assert x.at[bp.asarray([0, 0])].add(2).tolist() == [5, 2, 3] and x.at[1].add(True).dtype == bp.int32
     assert x.at[1:].max(bp.asarray([9, 0], dtype=bp.int64)).tolist() == [1, 9, 3]
+    assert bp.zeros(3).at[:2].add(bp.ones((1, 2))).tolist() == bp.zeros(3).at[:2].set(bp.ones((1, 2))).tolist() == [1, 1, 0]
     assert bp.asarray(2.0).at[()].multiply(3).tolist() == 6 and bp.asarray(2.0).at[...].set(3).tolist() == 3
 
 

@@ -27,8 +27,8 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, *, metadata: Mapping
         optimiser, a scheduler), of which that is written, also within a container.
     path: a name that ends with .npy (one tensor) or .npz chooses NumPy's formats. In .npz, tensors of inner containers have the
         keys on the way as a name, "layers.0.weight", and load gives one dict. Every other name chooses safetensors, with what is not
-        a tensor in its metadata: every reader of safetensors opens the file. A binary file object that is open for writing gets
-        safetensors at its position; such a write is not atomic.
+        a tensor in its metadata: every reader of safetensors opens the file. A binary file object that is open for writing is
+        written at its position, in the format of its name if it has one; such a write is not atomic.
     metadata: strings by name for the file. max_shard_size: bytes above which the tensors go into several files, with an index
         of Hugging Face's form beside them.
     The arguments may come in the other order, as in NumPy.
@@ -52,7 +52,8 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, *, metadata: Mapping
     if in_file and max_shard_size is not None:
         raise _core.ArgumentValueError("save: argument max_shard_size: several files need a path, but path is a file object. Fix: leave one out")
     obj = _state_of(obj)
-    ending = "" if in_file else os.path.splitext(os.fspath(path))[1].lower()
+    name = getattr(path, "name", "") if in_file else path
+    ending = os.path.splitext(os.fspath(name))[1].lower() if isinstance(name, (str, bytes, os.PathLike)) else ""
     if ending in (".npy", ".npz"):
         _save_numpy(obj, path, ending)
         return
@@ -151,17 +152,21 @@ def _built(x, tensors):
 
 
 def _save_numpy(obj, path, ending):
+    import contextlib
+
     import numpy
 
     from ._safetensors import replaced
 
+    target = contextlib.nullcontext(path) if _is_file(path, "write") else replaced(path)
     if ending == ".npy":
-        with replaced(path) as file:
-            numpy.save(file, _array(obj, "argument obj"), allow_pickle=False)
+        array = _array(obj, "argument obj")
+        with target as file:
+            numpy.save(file, array, allow_pickle=False)
         return
     arrays = {}
     _flatten_for_archive(obj, (), arrays)
-    with replaced(path) as file:
+    with target as file:
         numpy.savez(file, **arrays)
 
 

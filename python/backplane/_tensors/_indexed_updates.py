@@ -88,6 +88,9 @@ class IndexedUpdate:
             # The number of positions depends on the values of the mask: a traced or batched mask has none.
             return op.where(op.reshape(index, [*index.shape, *[1] * (x.ndim - index.ndim)]), _ONE_BY_ONE[name](x, value), x)
         positions = op.reshape(op.arange(0, x.size, device=x.device), x.shape)[index]
+        extra = value.ndim - positions.ndim
+        if extra > 0 and all(size == 1 for size in value.shape[:extra]):  # as x[index] = value
+            value = op.reshape(value, value.shape[extra:])
         values = op.reshape(op.broadcast_to(value, positions.shape), [-1])
         flat, places = op.reshape(x, [-1]), op.reshape(positions, [-1])
         return op.reshape(_COMBINE[name](flat, places, values), x.shape)
