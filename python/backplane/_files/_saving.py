@@ -53,7 +53,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, *, metadata: Mapping
         raise _core.ArgumentValueError("save: argument max_shard_size: several files need a path, but path is a file object. Fix: leave one out")
     obj = _state_of(obj)
     name = getattr(path, "name", "") if in_file else path
-    ending = os.path.splitext(os.fspath(name))[1].lower() if isinstance(name, (str, bytes, os.PathLike)) else ""
+    ending = os.path.splitext(os.fsdecode(name))[1].lower() if isinstance(name, (str, bytes, os.PathLike)) else ""
     if ending in (".npy", ".npz"):
         _save_numpy(obj, path, ending)
         return
