@@ -8,6 +8,7 @@ from . import functional as functional
 from . import init as init
 from . import utils as utils
 from .._calls._ops import refuse_names as _refuse_names
+from .modules._adaptive_softmax import *
 from .modules._attention_layers import *
 from .modules._containers import *
 from .modules._convolution_layers import *

@@ -1,4 +1,4 @@
-"""What training does with parameters as a whole: clipping gradients, one vector of all, weight norm, parametrisations, and sequences (rnn)."""
+"""What training does with parameters as a whole: clipping gradients, one vector of all, weight and spectral norm, parametrisations, and sequences (rnn)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ..._calls._ops import refuse_names as _refuse_names
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import rnn as rnn
+from ..modules._spectral_norm import remove_spectral_norm, spectral_norm
 from ..modules._weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "parametrizations",
-    "parametrize", "remove_weight_norm", "rnn", "vector_to_parameters", "weight_norm",
+    "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

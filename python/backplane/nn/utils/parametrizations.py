@@ -7,15 +7,13 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
-from ..modules._convolution_layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules._module import Module
+from ..modules._spectral_norm import as_matrix, checked_weight, random_unit, row_axis, unit
 from ..modules._weight_norm import norm
 from .parametrize import register_parametrization
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 __dir__ = __all__.copy
-
-_TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 
 
 class _WeightNorm(Module):
@@ -47,28 +45,22 @@ class _SpectralNorm(Module):
         self.n_power_iterations, self.eps = n_power_iterations, eps
         self.dim = dim if dim >= 0 else dim + weight.ndim
         if weight.ndim > 1:
-            matrix = self._matrix(weight.detach())
-            self.register_buffer("_u", self._unit(bp.normal((matrix.shape[0],), dtype=weight.dtype, device=weight.device)))
-            self.register_buffer("_v", self._unit(bp.normal((matrix.shape[1],), dtype=weight.dtype, device=weight.device)))
+            matrix = as_matrix(weight.detach(), self.dim)
+            self.register_buffer("_u", random_unit(matrix.shape[0], weight, eps))
+            self.register_buffer("_v", random_unit(matrix.shape[1], weight, eps))
             self._iterate(matrix, 15)
-
-    def _matrix(self, weight: Tensor) -> Tensor:
-        return bp.moveaxis(weight, self.dim, 0).reshape((weight.shape[self.dim], -1))
-
-    def _unit(self, x: Tensor) -> Tensor:
-        return x / bp.maximum(bp.linalg.vector_norm(x), bp.asarray(self.eps, dtype=x.dtype, device=x.device))
 
     def _iterate(self, matrix: Tensor, count: int) -> None:
         u, v = self._u, self._v
         for _ in range(count):
-            u = self._unit(matrix @ v)
-            v = self._unit(matrix.mT @ u)
+            u = unit(matrix @ v, self.eps)
+            v = unit(matrix.mT @ u, self.eps)
         self._u, self._v = u, v
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
-            return self._unit(weight)
-        matrix = self._matrix(weight)
+            return unit(weight, self.eps)
+        matrix = as_matrix(weight, self.dim)
         if self.training:
             with bp.no_grad():
                 self._iterate(bp.stop_gradient(matrix), self.n_power_iterations)
@@ -85,13 +77,8 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     n_power_iterations. eps: the smallest norm that a vector is divided by.
     Errors: ArgumentValueError for less than one iteration; as register_parametrization.
     """
-    if n_power_iterations < 1:
-        raise bp.ArgumentValueError(f"spectral_norm: argument n_power_iterations: found {n_power_iterations}, expected at least 1")
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise bp.ArgumentValueError(f"spectral_norm: argument name: found {name!r}, expected a parameter or buffer of the module")
-    rows = dim if dim is not None else 1 if isinstance(module, _TRANSPOSED) else 0
-    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, rows, eps))
+    weight = checked_weight(module, name, n_power_iterations)
+    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, row_axis(module, dim), eps))
 
 
 class _Orthogonal(Module):
