@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from ._transforms._callbacks import pure_callback as pure_callback
     from ._files._checkpoints import CheckpointManager as CheckpointManager
     from ._api._choices import choice as choice, shuffle as shuffle
+    from .distributions._incomplete_gamma import gammainc as gammainc, gammaincc as gammaincc
     from ._dims import Dim as Dim, DimTensor as DimTensor, dims as dims
     from ._registry import *
     from .distributed import replicate as replicate, reshard as reshard, shard as shard
@@ -311,6 +312,7 @@ globals().update(DTYPES)
 _LATER = {"CheckpointManager": "_files._checkpoints", "Dim": "_dims", "DimTensor": "_dims", "dims": "_dims", "data": "", "distributed": "", "distributions": "", "fft": "", "jax": "", "linalg": "", "nn": "", "numpy": "", "onnx": "", "optim": "", "random": "", "replicate": "distributed", "reshard": "distributed", "shard": "distributed", "tensordot": "linalg", "types": ""}  # whose modules take time to import, which lie where
 _LATER.update(dict.fromkeys(("OptimizeResult", "cg", "least_squares", "minimize", "odeint"), "_solvers"))
 _LATER.update(dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser"), "_api._windows"))
+_LATER.update(dict.fromkeys(("gammainc", "gammaincc"), "distributions._incomplete_gamma"))
 _LATER.update(dict.fromkeys(("dynamic_slice", "dynamic_update_slice", "sliding_window_view"), "_api._slices"))
 _LATER.update(dict.fromkeys("""
 binary_cross_entropy binary_cross_entropy_with_logits cross_entropy ctc_loss gaussian_nll_loss hinge_embedding_loss huber_loss

@@ -8,7 +8,7 @@ import pytest
 GUIDES = pathlib.Path(__file__).parents[2] / "docs" / "guides"
 
 
-@pytest.mark.parametrize("name", ["dimensions", "distributed", "models", "seeing", "solvers", "training"])
+@pytest.mark.parametrize("name", ["dimensions", "distributed", "distributions", "models", "seeing", "solvers", "training"])
 def test_the_examples_of_a_guide_run(name, tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```", (GUIDES / f"{name}.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     program = tmp_path / "guide.py"

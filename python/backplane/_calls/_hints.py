@@ -128,7 +128,8 @@ asmatrix bmat: asarray
 memmap: asarray(numpy.memmap(...))
 eval async_eval: nothing: a function computes when it is called
 save_safetensors: save(tensors, "x.safetensors")
-igamma igammac: lgamma, digamma, polygamma, or scipy.special on x.numpy()
+igamma: gammainc(a, x)
+igammac: gammaincc(a, x)
 """
 
 def rows(text):

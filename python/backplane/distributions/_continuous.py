@@ -82,6 +82,13 @@ class LogNormal(_LocScale):
         z = self._z(log)
         return self._supported(x, x > 0, "positive numbers", -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI - log)
 
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.loc)
+        return bp.where(x > 0, bp.ndtr(self._z(bp.log(bp.where(x > 0, x, 1)))), 0.0)
+
+    def icdf(self, value: Any) -> Tensor:
+        return bp.exp(self.loc + self.scale * bp.ndtri(self._number(value, self.loc)))
+
     def entropy(self) -> Tensor:
         return 0.5 + HALF_LOG_2PI + bp.log(self.scale) + self.loc
 
@@ -207,6 +214,12 @@ class HalfNormal(Distribution):
         x = self._number(value, self.scale)
         z = x / self.scale
         return self._supported(x, x >= 0, "numbers of at least 0", -0.5 * z * z - bp.log(self.scale) - HALF_LOG_2PI + math.log(2))
+
+    def cdf(self, value: Any) -> Tensor:
+        return bp.erf(bp.maximum(self._number(value, self.scale), 0) / (self.scale * math.sqrt(2)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.scale * math.sqrt(2) * bp.erfinv(self._number(value, self.scale))
 
     def entropy(self) -> Tensor:
         return 0.5 + HALF_LOG_2PI + bp.log(self.scale) - math.log(2)

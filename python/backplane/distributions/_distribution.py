@@ -117,6 +117,14 @@ class Distribution:
     def log_prob(self, value: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: log_prob is not defined")
 
+    def cdf(self, value: Any) -> Tensor:
+        """The probability of numbers up to value."""
+        raise NotImplementedError(f"{type(self).__name__}: cdf is not defined")
+
+    def icdf(self, value: Any) -> Tensor:
+        """The number that a draw exceeds with probability 1 - value: the inverse of cdf."""
+        raise NotImplementedError(f"{type(self).__name__}: icdf is not defined")
+
     def entropy(self) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: entropy is not defined")
 

@@ -1,4 +1,4 @@
-"""Distributions of gamma variables and of their ratios: Gamma, Chi2, InverseGamma, Beta, Dirichlet, StudentT.
+"""Distributions of gamma variables and of their ratios: Gamma, Chi2, InverseGamma, Beta, Dirichlet, FisherSnedecor, StudentT.
 
 Samples come from Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; their gradients are implicit (_gamma_gradient.py).
 """
@@ -11,10 +11,11 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from . import _gamma_gradient
-from ._distribution import HALF_LOG_2PI, Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, require, tensors
-from ._ratios import deviance, dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling, stirling_slope
+from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, require, tensors
+from ._incomplete_gamma import gammainc, gammaincc, log_density, quantile, upper_quantile
+from ._ratios import dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling_slope
 
-__all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "InverseGamma", "StudentT"]
+__all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 
 _ROUNDS = 12  # of candidates: each is accepted with a probability above 0.95
 
@@ -39,11 +40,6 @@ def log_gamma_rsample(concentration: Tensor, shape: tuple[int, ...], generator: 
     return _gamma_gradient.attached(bp.broadcast_to(concentration, shape), log_gamma_sample(concentration, shape, generator))
 
 
-def _log_gamma_density(a: Tensor, z: Tensor, log_z: Tensor) -> Tensor:
-    """The logarithm of the density of log z, for a gamma variable z of concentration a and rate 1."""
-    return 0.5 * bp.log(a) - HALF_LOG_2PI - stirling(a) - deviance(a, z, log_z)
-
-
 class Gamma(Distribution):
     """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
 
@@ -66,7 +62,13 @@ class Gamma(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.rate)
         log = bp.log(bp.where(x > 0, x, 1))
-        return self._supported(x, x > 0, "positive numbers", _log_gamma_density(self.concentration, self.rate * x, bp.log(self.rate) + log) - log)
+        return self._supported(x, x > 0, "positive numbers", log_density(self.concentration, self.rate * x, bp.log(self.rate) + log) - log)
+
+    def cdf(self, value: Any) -> Tensor:
+        return gammainc(self.concentration, bp.maximum(self.rate * self._number(value, self.rate), 0))
+
+    def icdf(self, value: Any) -> Tensor:
+        return quantile(self.concentration, self._number(value, self.rate)) / self.rate
 
     def entropy(self) -> Tensor:
         return gamma_entropy(self.concentration) - bp.log(self.rate)
@@ -109,7 +111,14 @@ class InverseGamma(Distribution):
         x = self._number(value, self.rate)
         safe = bp.where(x > 0, x, 1)
         log = bp.log(safe)
-        return self._supported(x, x > 0, "positive numbers", _log_gamma_density(self.concentration, self.rate / safe, bp.log(self.rate) - log) - log)
+        return self._supported(x, x > 0, "positive numbers", log_density(self.concentration, self.rate / safe, bp.log(self.rate) - log) - log)
+
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.rate)
+        return bp.where(x > 0, gammaincc(self.concentration, self.rate / bp.where(x > 0, x, 1)), 0.0)
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.rate / upper_quantile(self.concentration, self._number(value, self.rate))
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -216,6 +225,43 @@ class Dirichlet(Distribution):
     def variance(self) -> Tensor:
         total = bp.sum(self.concentration, axis=-1, keepdims=True)
         return self.mean * (1 - self.mean) / (total + 1)
+
+
+class FisherSnedecor(Distribution):
+    """The F distribution: of the ratio of two chi-squared variables of df1 and df2 degrees of freedom, each divided by its degrees."""
+
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any) -> None:
+        self.df1, self.df2 = tensors("FisherSnedecor", df1=df1, df2=df2)
+        require("FisherSnedecor", "df1", self.df1, self.df1 > 0, "positive numbers")
+        require("FisherSnedecor", "df2", self.df2, self.df2 > 0, "positive numbers")
+        super().__init__(self.df1.shape)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        shape = self._shape(sample_shape)
+        first, second = (log_gamma_rsample(x / 2, shape, generator) - bp.log(x) for x in (self.df1, self.df2))
+        return self._inside(bp.exp(first - second))
+
+    def _inside(self, x: Tensor) -> Tensor:
+        return above_zero(x)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.df1)
+        odds = self.df1 / self.df2 * bp.where(x > 0, x, 1)  # of a beta variable of half the degrees
+        below, above = bp.log(odds) - bp.log1p(odds), -bp.log1p(odds)
+        parts = bp.stack([odds / (1 + odds), 1 / (1 + odds)], axis=-1), bp.stack([below, above], axis=-1)
+        density = log_dirichlet(bp.stack([self.df1, self.df2], axis=-1) / 2, *parts)
+        return self._supported(x, x > 0, "positive numbers", density + bp.log(self.df1 / self.df2) + 2 * above)
+
+    @property
+    def mean(self) -> Tensor:
+        return bp.where(self.df2 > 2, self.df2 / bp.where(self.df2 > 2, self.df2 - 2, 1), bp.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        df1, df2 = self.df1, bp.where(self.df2 > 4, self.df2, 5)
+        return bp.where(self.df2 > 4, 2 * df2**2 * (df1 + df2 - 2) / (df1 * (df2 - 2) ** 2 * (df2 - 4)), bp.nan)
 
 
 class StudentT(Distribution):

@@ -9,6 +9,7 @@ or the same over 1 to ∞ with the other sign. Small z: the power series of the 
 quadrature over the logarithm of u, on the side of the mode where the integrand falls. In float64, where relative errors are below 1e-11.
 """
 
+import functools
 import math
 
 import backplane as bp
@@ -18,7 +19,8 @@ __all__ = []
 _SMALL, _TERMS, _NODES = 4.0, 64, 48
 
 
-def _legendre(n):
+@functools.cache
+def legendre(n):
     """Nodes and weights of Gauss-Legendre quadrature over 0 to 1, by Newton's method."""
     nodes, weights = [], []
     for i in range(n):
@@ -47,7 +49,7 @@ def _series(a, log_z):
 
 
 def _integral(a, log_z):
-    nodes, weights = _legendre(_NODES)
+    nodes, weights = legendre(_NODES)
     z = bp.exp(log_z)
     below = z < a
     # Where the exponent has fallen by 40, from bounds of exp.

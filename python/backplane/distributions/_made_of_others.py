@@ -8,11 +8,12 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from ._continuous import Normal
 from ._discrete import Categorical
 from ._distribution import Distribution
-from ._transforms import ComposeTransform, Transform, broadcast, sum_last
+from ._transforms import ComposeTransform, StickBreakingTransform, Transform, broadcast, sum_last
 
-__all__ = ["MixtureSameFamily", "TransformedDistribution"]
+__all__ = ["LogisticNormal", "MixtureSameFamily", "TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
@@ -64,9 +65,31 @@ class TransformedDistribution(Distribution):
         with bp.no_grad():
             return bp.stop_gradient(self._whole(self._base_sample(self.base_dist.sample, sample_shape, generator)))
 
+    def _value(self, value: Any) -> Tensor:
+        return self._number(value, any_tensor(self.base_dist))
+
+    def _rises(self) -> Tensor:
+        """1 where the transforms rise, -1 where they fall."""
+        if self.event_shape:
+            raise NotImplementedError(f"{type(self).__name__}: cdf and icdf are not defined, since a value is a vector")
+        return bp.asarray(self._whole.sign)
+
+    def cdf(self, value: Any) -> Tensor:
+        y, rises = self._value(value), self._rises()
+        inside = self._whole._inside(y)
+        safe = y if inside is None else bp.where(inside, y, self._whole(bp.zeros_like(y)))
+        below = self.base_dist.cdf(self._whole._inverse(safe))
+        if inside is None:
+            return bp.where(rises > 0, below, 1 - below)
+        above = safe < y  # beyond the values of the transform, on the upper side
+        return bp.where(inside, bp.where(rises > 0, below, 1 - below), above.astype(below.dtype))
+
+    def icdf(self, value: Any) -> Tensor:
+        p = self._value(value)
+        return self._whole(self.base_dist.icdf(bp.where(self._rises() > 0, p, 1 - p)))
+
     def log_prob(self, value: Any) -> Tensor:
-        like = self.base_dist.mean if not isinstance(value, Tensor) else value
-        y = self._number(value, like)
+        y = self._value(value)
         inside = self._whole._inside(y)
         kept = y
         if inside is not None:
@@ -82,6 +105,25 @@ class TransformedDistribution(Distribution):
         event = len(self.event_shape)
         everywhere = bp.broadcast_to(inside, y.shape)
         return bp.where(bp.all(everywhere, axis=list(range(-event, 0))) if event else everywhere, density, -bp.inf)
+
+
+def any_tensor(one: Any) -> Tensor:
+    """A floating tensor that a distribution, or one that it is made of, has as a parameter."""
+    for value in vars(one).values():
+        if isinstance(value, Tensor) and "floating" in value.dtype.kind:
+            return value
+        if isinstance(value, Distribution):
+            return any_tensor(value)
+    raise bp.ArgumentTypeError(f"{type(one).__name__}: found no floating parameter; give values as tensors")
+
+
+class LogisticNormal(TransformedDistribution):
+    """Probabilities (*, n + 1) made of normal numbers (*, n) of this mean (loc) and standard deviation (scale), by StickBreakingTransform."""
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        normal = Normal(loc, scale)
+        super().__init__(normal if normal.batch_shape else Normal(normal.loc[None], normal.scale[None]), StickBreakingTransform())
+        self.loc, self.scale = normal.loc, normal.scale
 
 
 class MixtureSameFamily(Distribution):
@@ -133,6 +175,13 @@ class MixtureSameFamily(Distribution):
         own = bp.expand_dims(x, axis=x.ndim - event)
         probs = self.mixture_distribution.probs
         return bp.logsumexp(self.component_distribution.log_prob(own) + bp.log(probs), axis=-1)
+
+    def cdf(self, value: Any) -> Tensor:
+        """The mixture's probability of numbers up to value. Errors: NotImplementedError where the components have none, or values are vectors."""
+        if self.event_shape:
+            raise NotImplementedError("MixtureSameFamily: cdf is not defined, since a value is a vector")
+        x = self._number(value, self.mixture_distribution.probs)
+        return bp.sum(self.mixture_distribution.probs * self.component_distribution.cdf(x[..., None]), axis=-1)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         with bp.no_grad():

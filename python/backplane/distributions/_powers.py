@@ -1,4 +1,4 @@
-"""Distributions whose samples are functions of uniform numbers: Weibull, Pareto, Kumaraswamy, HalfCauchy."""
+"""Distributions whose samples are functions of uniform numbers: Weibull, Pareto, GeneralizedPareto, Kumaraswamy, HalfCauchy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, above_zero, between_zero_and_one, open_uniform, require, tensors
-from ._ratios import log1p_square, log_beta
+from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, open_uniform, require, tensors, uniform
+from ._ratios import log1mexp, log1p_square, log_beta
 
-__all__ = ["HalfCauchy", "Kumaraswamy", "Pareto", "Weibull"]
+__all__ = ["GeneralizedPareto", "HalfCauchy", "Kumaraswamy", "Pareto", "Weibull"]
 
 _EULER = 0.5772156649015329
 
@@ -54,6 +54,14 @@ class Weibull(_OfTwo):
         k = self.concentration
         return self._supported(x, x > 0, "positive numbers", bp.log(k / self.scale) + (k - 1) * bp.log(z) - z**k)
 
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.scale)
+        z = bp.where(x > 0, x, 1) / self.scale
+        return bp.where(x > 0, -bp.expm1(-(z**self.concentration)), 0.0)
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.scale * (-bp.log1p(-self._number(value, self.scale))) ** (1 / self.concentration)
+
     def entropy(self) -> Tensor:
         return _EULER * (1 - 1 / self.concentration) + bp.log(self.scale / self.concentration) + 1
 
@@ -84,6 +92,14 @@ class Pareto(_OfTwo):
         safe = bp.where(x >= self.scale, x, self.scale)
         return self._supported(x, x >= self.scale, "numbers from scale on", bp.log(self.alpha) + self.alpha * bp.log(self.scale) - (self.alpha + 1) * bp.log(safe))
 
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.scale)
+        above = bp.where(x > self.scale, x, self.scale) - self.scale
+        return bp.where(x > self.scale, -bp.expm1(-self.alpha * bp.log1p(above / self.scale)), 0.0)
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.scale * bp.exp(-bp.log1p(-self._number(value, self.scale)) / self.alpha)
+
     def entropy(self) -> Tensor:
         return bp.log(self.scale / self.alpha) + 1 + 1 / self.alpha
 
@@ -96,6 +112,71 @@ class Pareto(_OfTwo):
     def variance(self) -> Tensor:
         a = bp.where(self.alpha > 2, self.alpha, 3)
         return bp.where(self.alpha > 2, self.scale**2 * a / ((a - 1) ** 2 * (a - 2)), bp.inf)
+
+
+class GeneralizedPareto(Distribution):
+    """The generalised Pareto distribution: P(X > x) = (1 + concentration · z) ** (-1 / concentration), with z = (x - loc) / scale, from loc on.
+
+    A negative concentration ends the support at loc - scale / concentration; 0 gives the exponential distribution.
+    """
+
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, concentration: Any) -> None:
+        self.loc, self.scale, self.concentration = tensors("GeneralizedPareto", loc=loc, scale=scale, concentration=concentration)
+        for argument in ("loc", "concentration"):
+            x = getattr(self, argument)
+            require("GeneralizedPareto", argument, x, is_number(x), "numbers")
+        require("GeneralizedPareto", "scale", self.scale, self.scale > 0, "positive numbers")
+        super().__init__(self.loc.shape)
+
+    def _log_above(self, z: Tensor) -> Tensor:
+        """log P(X > x) for z >= 0 within the support."""
+        c = self.concentration
+        small = bp.abs(c * z) < 1e-3  # where the quotient log1p(c z) / c loses the slope in c
+        series = z * (1 - c * z * (1 / 2 - c * z * (1 / 3 - c * z * (1 / 4 - c * z * (1 / 5 - c * z / 6)))))
+        safe_c, safe_z = bp.where(small, 1.0, c), bp.where(small, 1.0, z)
+        return -bp.where(small, series, bp.log1p(safe_c * safe_z) / safe_c)
+
+    def _inside_of(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = (x - self.loc) / self.scale
+        inside = (z >= 0) & (1 + self.concentration * z > 0)
+        return inside, bp.where(inside, z, 0.0)
+
+    def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
+        return self.icdf(uniform(self._shape(sample_shape), self.loc, generator))
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._number(value, self.loc)
+        inside, z = self._inside_of(x)
+        found = (1 + self.concentration) * self._log_above(z) - bp.log(self.scale)
+        return self._supported(x, inside, "numbers of the support", found)
+
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.loc)
+        inside, z = self._inside_of(x)
+        return bp.where(inside, -bp.expm1(self._log_above(z)), bp.where(x < self.loc, 0.0, 1.0))
+
+    def icdf(self, value: Any) -> Tensor:
+        c, log = self.concentration, -bp.log1p(-self._number(value, self.loc))
+        power = c * log
+        small = bp.abs(power) < 1e-3
+        series = log * (1 + power / 2 * (1 + power / 3 * (1 + power / 4 * (1 + power / 5))))
+        safe_c, safe_log = bp.where(small, 1.0, c), bp.where(small, 1.0, log)
+        return self.loc + self.scale * bp.where(small, series, bp.expm1(safe_c * safe_log) / safe_c)
+
+    def entropy(self) -> Tensor:
+        return bp.log(self.scale) + self.concentration + 1
+
+    @property
+    def mean(self) -> Tensor:
+        c = bp.where(self.concentration < 1, self.concentration, 0.0)
+        return bp.where(self.concentration < 1, self.loc + self.scale / (1 - c), bp.inf)
+
+    @property
+    def variance(self) -> Tensor:
+        c = bp.where(self.concentration < 0.5, self.concentration, 0.0)
+        return bp.where(self.concentration < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), bp.inf)
 
 
 class Kumaraswamy(_OfTwo):
@@ -119,11 +200,18 @@ class Kumaraswamy(_OfTwo):
         x = self._number(value, self.concentration1)
         inside = (x > 0) & (x < 1)
         safe, a, b = bp.where(inside, x, 0.5), self.concentration1, self.concentration0
-        power = a * bp.log(safe)
-        is_near = power > -0.5  # where safe ** a is near 1
-        near, far = bp.where(is_near, power, -1), bp.where(is_near, -1, power)
-        rest = bp.where(is_near, bp.log(-bp.expm1(near)), bp.log1p(-bp.exp(far)))
-        return self._supported(x, inside, "numbers between 0 and 1", bp.log(a * b) + (a - 1) * bp.log(safe) + (b - 1) * rest)
+        found = bp.log(a * b) + (a - 1) * bp.log(safe) + (b - 1) * log1mexp(a * bp.log(safe))
+        return self._supported(x, inside, "numbers between 0 and 1", found)
+
+    def cdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.concentration1)
+        inside = (x > 0) & (x < 1)
+        rest = log1mexp(self.concentration1 * bp.log(bp.where(inside, x, 0.5)))
+        return bp.where(inside, -bp.expm1(self.concentration0 * rest), bp.where(x < 0.5, 0.0, 1.0))
+
+    def icdf(self, value: Any) -> Tensor:
+        log = log1mexp(bp.log1p(-self._number(value, self.concentration1)) / self.concentration0)
+        return bp.exp(log / self.concentration1)
 
     def _moment(self, n: int) -> Tensor:
         a, b = self.concentration1, self.concentration0
@@ -158,6 +246,15 @@ class HalfCauchy(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.scale)
         return self._supported(x, x >= 0, "numbers of at least 0", math.log(2 / math.pi) - bp.log(self.scale) - log1p_square(x / self.scale))
+
+    def cdf(self, value: Any) -> Tensor:
+        return 2 / math.pi * bp.atan(bp.maximum(self._number(value, self.scale), 0) / self.scale)
+
+    def icdf(self, value: Any) -> Tensor:
+        x = self._number(value, self.scale)
+        is_tail = x > 0.5  # where the tangent of the small angle keeps 1 - x
+        tail, rest = bp.where(is_tail, 1 - x, 0.5), bp.where(is_tail, 0.5, x)
+        return self.scale * bp.where(is_tail, 1 / bp.tan(math.pi / 2 * tail), bp.tan(math.pi / 2 * rest))
 
     def entropy(self) -> Tensor:
         return math.log(2 * math.pi) + bp.log(self.scale)

@@ -102,6 +102,13 @@ def times(x: Tensor, log: Tensor) -> Tensor:
     return bp.where(x == 0, 0, x * bp.where(x == 0, 0, log))
 
 
+def log1mexp(x: Tensor) -> Tensor:
+    """log(1 - exp(x)), for x <= 0."""
+    is_near = x > -0.5
+    near, far = bp.where(is_near, x, -1), bp.where(is_near, -1, x)
+    return bp.where(is_near, bp.log(-bp.expm1(near)), bp.log1p(-bp.exp(far)))
+
+
 def log1p_square(x: Tensor) -> Tensor:
     """log(1 + x²), also where x² is too large for the dtype."""
     is_huge = bp.abs(x) > 1e8

@@ -23,9 +23,15 @@ class Transform:
     """
 
     event_dim_in = event_dim_out = 0
+    bijective = True
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._call(x)
+
+    @property
+    def sign(self) -> Any:
+        """1 of a function that rises, -1 of one that falls, or a tensor of these."""
+        raise NotImplementedError(f"{type(self).__name__}: sign is not defined: the function is not one of numbers that rises or falls")
 
     @property
     def inv(self) -> Transform:
@@ -65,6 +71,10 @@ class _Inverse(Transform):
     @property
     def inv(self) -> Transform:
         return self._of
+
+    @property
+    def sign(self) -> Any:
+        return self._of.sign
 
     def _call(self, x: Tensor) -> Tensor:
         return self._of._inverse(x)
@@ -138,6 +148,10 @@ class ComposeTransform(Transform):
             shape = part.inverse_shape(shape)
         return tuple(shape)
 
+    @property
+    def sign(self) -> Any:
+        return math.prod(part.sign for part in self.parts)
+
     def _inside(self, y: Tensor) -> Tensor | None:
         return self.parts[-1]._inside(y) if self.parts else None
 
@@ -147,6 +161,8 @@ class ComposeTransform(Transform):
 
 class ExpTransform(Transform):
     """exp(x)."""
+
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         return bp.exp(x)
@@ -166,6 +182,10 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Any) -> None:
         self.exponent = exponent
+
+    @property
+    def sign(self) -> Any:
+        return bp.sign(bp.asarray(self.exponent))
 
     def _call(self, x: Tensor) -> Tensor:
         return x**self.exponent
@@ -188,6 +208,8 @@ class PowerTransform(Transform):
 class SigmoidTransform(Transform):
     """1 / (1 + exp(-x))."""
 
+    sign = 1
+
     def _call(self, x: Tensor) -> Tensor:
         return bp.sigmoid(x)
 
@@ -204,6 +226,8 @@ class SigmoidTransform(Transform):
 class SoftplusTransform(Transform):
     """log(1 + exp(x))."""
 
+    sign = 1
+
     def _call(self, x: Tensor) -> Tensor:
         return bp.softplus(x)
 
@@ -219,6 +243,8 @@ class SoftplusTransform(Transform):
 
 class TanhTransform(Transform):
     """tanh(x)."""
+
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         return bp.tanh(x)
@@ -241,6 +267,10 @@ class AffineTransform(Transform):
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
         self.loc, self.scale = loc, scale
         self.event_dim_in = self.event_dim_out = event_dim
+
+    @property
+    def sign(self) -> Any:
+        return bp.sign(bp.asarray(self.scale))
 
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
