@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from . import _core, tree
+from ._api import _sparse_parts as _parts
 from ._calls._ops import NAMESPACE, ops, refuse_names
 from ._calls._value_checks import is_readable
 from ._api._searching_functions import nonzero
@@ -22,8 +24,10 @@ op = getattr(ops, NAMESPACE)
 class CSR:
     """A matrix by its nonzero elements, row by row: data (nnz), indices (nnz), their columns, and indptr (m + 1), where each row begins.
 
-    `A @ x` for x (n) or (n, k), `x @ A`, `A.T`, `A * number`, `A.to_dense()`, `A.diagonal()`. It is a container for transforms: the
-    gradient of a CSR has the gradient of data as its data. Made by csr and coo.
+    `A @ x` for x (n) or (n, k), `x @ A`, `A + B`, `A - B`, `A * number`, `A / number`, `abs(A)`, `A.T`, `A.sum(axis)`, `A.mean(axis)`,
+    `A.multiply(dense)`, `A.diagonal()` and `A.to_dense()`. `A[i]` and `A[:, j]` are dense vectors, `A[i, j]` is a number, and `A[i:k]` has
+    some rows. A sum with a tensor is dense. It is a container for transforms: the gradient of a CSR has the gradient of data as its data.
+    Made by csr and coo.
     """
 
     def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
@@ -73,12 +77,85 @@ class CSR:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, number: Any) -> CSR:
+        if isinstance(number, CSR) or getattr(number, "ndim", 0):
+            raise _core.ArgumentTypeError(f"divide: found {type(number).__name__} beside a sparse matrix, expected a number")
+        return CSR(op.divide(self.data, number), self.indices, self.indptr, self.shape)
+
     def __neg__(self) -> CSR:
         return self * -1
+
+    def __pos__(self) -> CSR:
+        return self
+
+    def __abs__(self) -> CSR:
+        once = _parts.merged(self)
+        return CSR(op.abs(once.data), once.indices, once.indptr, once.shape)
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        if isinstance(other, CSR):
+            return _parts.added(self, other if sign > 0 else -other)
+        if not isinstance(other, _core.Tensor) and isinstance(other, (int, float, complex)):
+            if other == 0:
+                return self
+            raise _core.ArgumentTypeError(f"add: found {other!r} beside a sparse matrix, which would have no zeros. Fix: use A.to_dense()")
+        return op.add(self.to_dense(), op.multiply(_core.asarray(other), sign))
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self)._sum(other, 1)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _parts.part(self, index)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[_core.Tensor]:
+        """The rows, as dense vectors."""
+        return (self[i] for i in range(self.shape[0]))
+
+    __pow__, __mod__, __floordiv__ = (_parts.refused(symbol) for symbol in ("power", "remainder", "floor_divide"))
+    __lt__, __le__, __gt__, __ge__ = (_parts.refused(symbol) for symbol in ("less", "less_equal", "greater", "greater_equal"))
+
+    def __getattr__(self, name: str) -> Any:
+        raise _parts.no_attribute(self, name)
+
+    def sum(self, axis: int | None = None) -> _core.Tensor:
+        """The sum of all elements, of each column (axis 0) or of each row (axis 1), as a dense tensor."""
+        return _parts.total(self, axis)
+
+    def mean(self, axis: int | None = None) -> _core.Tensor:
+        """The mean over all places, zeros included; see sum."""
+        count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
+        return op.divide(self.sum(axis), count)
+
+    def sum_duplicates(self) -> CSR:
+        """The matrix with each place stored once. In a trace the first element of a place has the sum, and the others are 0."""
+        return _parts.merged(self)
+
+    def multiply(self, other: Any) -> CSR:
+        """The product with a number, or element by element with a dense tensor that broadcasts to the matrix."""
+        x = other if isinstance(other, _core.Tensor) else _core.asarray(other)
+        dense = op.broadcast_to(x, self.shape)
+        return CSR(op.multiply(self.data, dense[self.rows(), self.indices]), self.indices, self.indptr, self.shape)
 
     @property
     def T(self) -> CSR:  # noqa: N802
         return coo((self.data, (self.indices, self.rows())), shape=self.shape[::-1])
+
+    def transpose(self, axes: tuple[int, int] | None = None) -> CSR:
+        """The matrix with rows and columns exchanged. axes: None, (1, 0) or (0, 1), which changes nothing."""
+        if axes is not None and tuple(axes) not in ((0, 1), (1, 0)):
+            raise _core.ArgumentValueError(f"transpose: argument axes: found {axes}, expected None, (1, 0) or (0, 1)")
+        return self if axes is not None and tuple(axes) == (0, 1) else self.T
 
     def to_dense(self) -> _core.Tensor:
         """The matrix as a tensor; elements that are stored twice are added."""

@@ -41,9 +41,11 @@ def test_a_compiled_step_has_its_own_name():
     assert "train_step: traced" in bp.compile_log()[-1] and "_traced" not in bp.compile_log()[-1]
 
 
-def test_minimize_says_that_the_function_gets_a_list():
-    with pytest.raises(bp.ArgumentTypeError, match=r"minimize: argument x0: found a list, .*bp\.asarray\(x0\)"):
-        bp.minimize(lambda x: ((x - 2) ** 2).sum(), [0, 0])
+def test_minimize_says_that_the_function_gets_a_container():
+    for method in ("BFGS", "L-BFGS-B"):
+        with pytest.raises(bp.ArgumentTypeError, match=r"minimize: argument x0: found a tuple, .*bp\.asarray\(x0\)"):
+            bp.minimize(lambda x: ((x - 2) ** 2).sum(), (0, 0), method=method)
+    assert bp.allclose(bp.minimize(lambda x: ((x - 2) ** 2).sum(), [0, 0]).x, bp.asarray([2.0, 2.0]))
     assert bp.allclose(bp.stack(list(bp.minimize(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, [0, 0]).x)), bp.asarray([2.0, 0.0]), atol=1e-4)
 
 

@@ -257,15 +257,20 @@ def _place(x, keys):
 @rounds_once
 @takes_tensor
 def histogram(
-    x: Tensor, bins: int | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,
+    x: Tensor, bins: int | str | Tensor | Sequence[float] = 10, range: tuple[float, float] | None = None,
     density: bool = False, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """How many elements, or what weight, each bin holds, and the edges; the last bin includes its upper edge.
 
-    bins: so many of one width from the smallest to the largest element, or over range; or the edges. density: divided by the
+    bins: so many of one width from the smallest to the largest element, or over range; or the edges; or NumPy's name of a rule for their
+        number: "auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges". density: divided by the
     total and by the widths.
     """
     require_real("histogram", "x", x)
+    if isinstance(bins, str):
+        from ._bin_counts import bin_count
+
+        bins = bin_count(bins, x, range, weights)
     dtype = x.dtype if x.dtype in (_core.float32, _core.float64) else _core.float64
     x = op.reshape(op.cast(x, dtype), [-1])
     edges = _edges(x, bins, range, dtype)

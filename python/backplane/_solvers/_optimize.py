@@ -1,4 +1,4 @@
-"""minimize by BFGS, and least_squares by Levenberg and Marquardt's method."""
+"""minimize by BFGS and by L-BFGS with bounds, and least_squares by Levenberg and Marquardt's method."""
 
 from __future__ import annotations
 
@@ -38,42 +38,58 @@ def _flat(function, x0, name):
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), method: str = "BFGS", tol: float | None = None, options: dict[str, Any] | None = None
+    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), method: str | None = None, tol: float | None = None, options: dict[str, Any] | None = None,
+    *, bounds: Any = None,
 ) -> OptimizeResult:
     """The minimum of fun(x, *args), near x0, by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
-    fun: returns a tensor without axes. x0: a container of tensors; floats become the default dtype. tol: the largest element of the
-    gradient at the end (1e-5). options: {"maxiter": 200 per unknown, "gtol": as tol}.
-    Returns x like x0, fun, jac (the gradient, like x0), hess_inv, nit, nfev, success and message.
+    fun: returns a tensor without axes. x0: a container of tensors; floats become the default dtype, and a list of numbers a vector.
+    method: "BFGS", or "L-BFGS-B", which keeps ten pairs of vectors instead of a matrix and takes bounds; None chooses by bounds.
+    tol: the largest element of the gradient at the end (1e-5), with bounds of the projected gradient.
+    options: {"maxiter": 200 per unknown, "gtol": as tol}, of L-BFGS-B also {"ftol": 1e-9 of the value, at least of 1; the fall per step}.
+    bounds: a pair (low, high) per unknown, None for no bound, or an object with lb and ub. Every point that fun gets is within them.
+    Returns x like x0, fun, jac (the gradient, like x0), hess_inv (of BFGS), nit, nfev, success and message.
     It reads values, so it runs outside of compile and vmap.
-    Errors: ArgumentValueError for another method.
+    Errors: ArgumentValueError for another method, and for bounds that do not fit.
     Source: Nocedal and Wright, "Numerical optimization", 2nd ed., 2006, chapter 6; the line search is that of Lewis and Overton, 2013.
     """
     options = dict(options or {})
-    if method is not None and method.upper() != "BFGS":
-        raise bp.ArgumentValueError(f"minimize: argument method: found {method!r}, expected 'BFGS'")
+    name = (method or ("BFGS" if bounds is None else "L-BFGS-B")).upper()
+    if name not in ("BFGS", "L-BFGS-B"):
+        raise bp.ArgumentValueError(f"minimize: argument method: found {method!r}, expected 'BFGS' or 'L-BFGS-B'")
+    if name == "BFGS" and bounds is not None:
+        raise bp.ArgumentValueError("minimize: found bounds with the method 'BFGS', expected 'L-BFGS-B'")
+    if isinstance(x0, list) and x0 and all(isinstance(x, (int, float)) for x in x0):
+        x0 = bp.asarray([float(x) for x in x0])
     x, unravel = _flat(fun, x0, "minimize")
     gtol = options.pop("gtol", 1e-5 if tol is None else tol)
     most = options.pop("maxiter", 200 * x.size)
+    ftol = options.pop("ftol", max(1e-9, 10 * bp.finfo(x.dtype).eps)) if name == "L-BFGS-B" else 0.0
     if options:
-        raise bp.ArgumentValueError(f"minimize: argument options: found {next(iter(options))!r}, expected 'gtol' or 'maxiter'")
+        raise bp.ArgumentValueError(f"minimize: argument options: found {next(iter(options))!r}, expected 'gtol', 'maxiter' or, of L-BFGS-B, 'ftol'")
     both, count = bp.value_and_grad(lambda v: fun(unravel(v), *args)), 0
 
     def evaluate(v):
         nonlocal count
         count += 1
-        value, gradient = both(v)
+        try:
+            value, gradient = both(v)
+        except TypeError as error:
+            if count > 1 or isinstance(x0, Tensor) or isinstance(error, bp.BackplaneError):
+                raise
+            raise bp.ArgumentTypeError(
+                f"minimize: argument x0: found a {type(x0).__name__}, which fun gets as a {type(x0).__name__} of tensors, and fun raised TypeError: {error}. "
+                "Fix: pass a tensor, bp.asarray(x0), or compute with the elements"
+            ) from error
         return value.item(), gradient
 
-    try:
-        value, g = evaluate(x)
-    except TypeError as error:
-        if isinstance(x0, Tensor) or isinstance(error, bp.BackplaneError):
-            raise
-        raise bp.ArgumentTypeError(
-            f"minimize: argument x0: found a {type(x0).__name__}, which fun gets as a {type(x0).__name__} of tensors, and fun raised TypeError: {error}. "
-            "Fix: pass a tensor, bp.asarray(x0), or compute with the elements"
-        ) from error
+    if name == "L-BFGS-B":
+        from ._bounded import bounded, limits
+
+        low, high = (bp.full_like(x, -bp.inf), bp.full_like(x, bp.inf)) if bounds is None else limits(bounds, x)
+        x, value, g, nit, message, success = bounded(evaluate, x, low, high, gtol, ftol, most)
+        return OptimizeResult(x=unravel(x), fun=bp.asarray(value, dtype=x.dtype), jac=unravel(g), nit=nit, nfev=count, success=success, message=message)
+    value, g = evaluate(x)
     inverse, nit, message = bp.eye(x.size, dtype=x.dtype, device=x.device), 0, ""
     while not message:
         if bp.max(bp.abs(g)).item() <= gtol:

@@ -23,6 +23,7 @@ from ._numpy_polynomials import *
 from ._numpy_shapes import *
 from ._numpy_text import *
 from ._numpy_types import *
+from ._numpy_vectorize import *
 from ._numpy_views import *
 from ._ufuncs import Elementwise, Elementwise1, Elementwise2, numpys_operands, promoted  # noqa: F401
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _core
+from .._api._bin_counts import bin_count
 from .._api._statistical_functions import histogram as histogram_of
 from ._calls import float64, op
 
@@ -12,10 +13,9 @@ __all__ = ["histogram", "histogram2d", "histogramdd"]
 
 
 def histogram(a, bins, range, density, weights):
-    if isinstance(bins, str):
-        raise _core.ArgumentTypeError(f"histogram: argument bins: found {bins!r}, expected a number of bins, or their edges")
     bins = _core.asarray(bins) if isinstance(bins, (list, tuple)) else bins
     a = _core.asarray(a)
+    bins = bin_count(bins, a, range, weights) if isinstance(bins, str) else bins
     weights = None if weights is None else _core.asarray(weights)
     return histogram_of(op.cast(a, _core.float64) if a.dtype.kind != "real floating" else a, bins, range, bool(density), weights)
 

@@ -12,11 +12,10 @@ from .._api._manipulation_functions import broadcast_arrays, normalized_axis, ra
 from .._calls._ops import NAMESPACE, ops
 from .._api._searching_functions import nonzero
 from .._api._set_functions import unique as unique_of
-from ._calls import float64, library_dtype
 
 op = getattr(ops, NAMESPACE)
 
-__all__ = ["Vectorized", "apply_along_axis", "array", "block", "cross", "fromfunction", "lexsort", "ordered", "sort_complex", "square_size", "triangle", "trim_zeros", "unique", "window"]
+__all__ = ["apply_along_axis", "array", "block", "cross", "fromfunction", "lexsort", "ordered", "sort_complex", "square_size", "triangle", "trim_zeros", "unique", "window"]
 
 
 def window(name, M):
@@ -111,26 +110,6 @@ def apply_along_axis(function, axis, arr, args, more):
     for place in range(inner):
         found = op.moveaxis(found, len(shape) + place, axis + place)
     return found
-
-
-class Vectorized:
-    """NumPy's vectorize: a function of numbers, called for each element; vmap computes a function of tensors at once."""
-
-    def __init__(self, pyfunc, otypes=None, doc=None, excluded=None, cache=False, signature=None):
-        if excluded or signature:
-            raise _core.ArgumentTypeError("vectorize: found excluded or signature, expected a function of numbers alone; use backplane.vmap")
-        self.pyfunc, self.otypes = pyfunc, otypes
-        self.__doc__ = doc or getattr(pyfunc, "__doc__", None)
-
-    def __call__(self, *args):
-        with float64:
-            arrays = broadcast_arrays(*(_core.asarray(arg) for arg in args))
-        rows = [ravel(x).tolist() for x in arrays]
-        numbers = [self.pyfunc(*row) for row in zip(*rows)]
-        with float64:
-            found = _core.asarray(numbers)
-        dtype = None if self.otypes is None else library_dtype(self.otypes[0])
-        return op.reshape(found if dtype is None else op.cast(found, dtype), arrays[0].shape)
 
 
 def array(obj):

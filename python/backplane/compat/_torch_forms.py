@@ -19,7 +19,9 @@ from .._api._statistical_functions import histogram as histogram_of
 from .._runtime._system import devices
 from .._runtime._wraps import named_tuple
 from . import _torch_autograd_functional as functional_derivatives  # noqa: F401
+from . import _torch_amp as amp  # noqa: F401
 from . import _torch_checkpoint as checkpointing  # noqa: F401
+from . import _torch_cuda_amp as cuda_amp  # noqa: F401
 from ._numpy_bits import frexp  # noqa: F401
 from ._numpy_forms import tensorinv, tensorsolve  # noqa: F401
 from ._torch_autograd import *

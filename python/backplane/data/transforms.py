@@ -211,24 +211,28 @@ class RandomErasing(_Random):
 class RandomAffine(_Random):
     """Each image turned, moved and scaled at random around its middle; what comes from outside is zero.
 
-    degrees: the largest angle. translate: the largest shares of height and width. scale: the range of the factor.
+    degrees: the largest angle, or (least, most). translate: the largest shares of height and width. scale: the range of the factor.
     """
 
     def __init__(
-        self, degrees: float = 0.0, translate: tuple[float, float] = (0.0, 0.0), scale: tuple[float, float] = (1.0, 1.0), *,
+        self, degrees: float | tuple[float, float] = 0.0, translate: tuple[float, float] = (0.0, 0.0), scale: tuple[float, float] = (1.0, 1.0), *,
         generator: Generator | None = None,
     ) -> None:  # fmt: skip
         super().__init__(generator)
         if scale[0] <= 0 or scale[1] < scale[0]:
             raise bp.ArgumentValueError(f"RandomAffine: argument scale: found {scale}, expected (least, most), both above 0")
-        self.degrees, self.translate, self.scale = degrees, translate, scale
+        angles = tuple(degrees) if isinstance(degrees, (tuple, list)) else (-degrees, degrees)
+        if len(angles) != 2 or angles[1] < angles[0]:
+            raise bp.ArgumentValueError(f"RandomAffine: argument degrees: found {degrees}, expected a number of at least 0, or (least, most)")
+        self.degrees, self.translate, self.scale = angles, translate, scale
 
     def __call__(self, x: Tensor) -> Tensor:
         import math
 
         images = _images("RandomAffine", x, floating=True)
         height, width = images.shape[-2:]
-        angle = self._uniform(images, -1.0, 1.0) * (self.degrees * math.pi / 180)
+        least, most = (degrees * math.pi / 180 for degrees in self.degrees)
+        angle = self._uniform(images, 0.0, 1.0) * (most - least) + least
         factor = self._uniform(images, 0.0, 1.0) * (self.scale[1] - self.scale[0]) + self.scale[0]
         down, right = (self._uniform(images, -1.0, 1.0) * (2 * share) for share in self.translate)
         cos, sin = bp.cos(angle) / factor, bp.sin(angle) / factor

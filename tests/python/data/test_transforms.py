@@ -46,6 +46,10 @@ def test_affine(images):
     turned = T.RandomAffine(90.0)
     turned._uniform = lambda x, low, high, *shape, **how: bp.full((x.shape[0],), high)
     np.testing.assert_allclose(turned(square).numpy(), np.rot90(square.numpy(), -1, (2, 3)), atol=1e-5)
+    quarter = T.RandomAffine((90, 90))(square)
+    assert np.allclose(quarter.numpy(), np.rot90(square.numpy(), -1, (2, 3)), atol=1e-5)
+    with pytest.raises(bp.ArgumentValueError, match="degrees: found \\(10, -10\\)"):
+        T.RandomAffine((10, -10))
     moved = T.RandomAffine(0.0, (0.25, 0.5))
     moved._uniform = turned._uniform
     expected = np.zeros(square.shape)
