@@ -24,6 +24,13 @@ class _Numbers:
         self.size = x.size
         self.extent = float(x[-1]) - float(x[0])
 
+    def counts(self, bins: int) -> Any:
+        """How many elements are in each of so many bins."""
+        step = (self.high - self.low) / bins
+        edges = _core.asarray([self.low + i * step for i in range(bins)] + [self.high], dtype=_core.float64, device=self.x.device)
+        cuts = [op.searchsorted(self.x, edges[:-1], side="left"), op.searchsorted(self.x, edges[-1:], side="right")]
+        return op.diff(op.concat(cuts))
+
     def deviation(self) -> float:
         middle = op.mean(self.x)
         return math.sqrt(float(op.mean(op.square(op.subtract(self.x, middle)))))
@@ -72,12 +79,10 @@ def _auto(x):
 def _stone(x):
     if x.size <= 1 or x.extent == 0:
         return 0.0
-    from ._statistical_functions import histogram
-
     most, n = max(100, int(math.sqrt(x.size))), x.size
 
     def error(count):
-        shares = op.divide(histogram(x.x, count, (x.low, x.high))[0], n)
+        shares = op.divide(x.counts(count), n)
         return (2 - (n + 1) * float(op.sum(op.square(shares)))) * count / x.extent
 
     best = min(range(1, most + 1), key=error)
