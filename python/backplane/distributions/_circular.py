@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, is_number, open_uniform, require, tensors
+from ._distribution import Distribution, is_number, open_uniform, tensors
 
 __all__ = ["VonMises"]
 
@@ -33,10 +33,10 @@ class VonMises(Distribution):
     Samples lie from -π to π (Best and Fisher, 1979). mean is loc, the circular mean, and variance the circular one, 1 - E cos(x - loc).
     """
 
-    def __init__(self, loc: Any, concentration: Any) -> None:
+    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = tensors("VonMises", loc=loc, concentration=concentration)
-        require("VonMises", "loc", self.loc, is_number(self.loc), "numbers")
-        require("VonMises", "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._require("loc", self.loc, is_number(self.loc), "numbers")
+        self._require("concentration", self.concentration, self.concentration > 0, "positive numbers")
         super().__init__(self.loc.shape)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import HALF_LOG_2PI, Distribution, above_zero, is_number, normal, open_uniform, require, tensors, uniform
+from ._distribution import HALF_LOG_2PI, Distribution, above_zero, is_number, normal, open_uniform, tensors, uniform
 from ._ratios import log1p_square
 
 __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNormal", "MultivariateNormal", "Normal", "Uniform"]
@@ -19,10 +19,10 @@ class _LocScale(Distribution):
 
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any) -> None:
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = tensors(type(self).__name__, loc=loc, scale=scale)
-        require(type(self).__name__, "loc", self.loc, is_number(self.loc), "numbers")
-        require(type(self).__name__, "scale", self.scale, self.scale > 0, "positive numbers")
+        self._require("loc", self.loc, is_number(self.loc), "numbers")
+        self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.loc.shape)
 
     def _standard(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
@@ -202,9 +202,9 @@ class HalfNormal(Distribution):
 
     has_rsample = True
 
-    def __init__(self, scale: Any) -> None:
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         (self.scale,) = tensors("HalfNormal", scale=scale)
-        require("HalfNormal", "scale", self.scale, self.scale > 0, "positive numbers")
+        self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.scale.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -238,9 +238,9 @@ class Exponential(Distribution):
 
     has_rsample = True
 
-    def __init__(self, rate: Any) -> None:
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = tensors("Exponential", rate=rate)
-        require("Exponential", "rate", self.rate, self.rate > 0, "positive numbers")
+        self._require("rate", self.rate, self.rate > 0, "positive numbers")
         super().__init__(self.rate.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -274,9 +274,9 @@ class Uniform(Distribution):
 
     has_rsample = True
 
-    def __init__(self, low: Any, high: Any) -> None:
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = tensors("Uniform", low=low, high=high)
-        require("Uniform", "high", self.high, self.low < self.high, "numbers above low")
+        self._require("high", self.high, self.low < self.high, "numbers above low")
         super().__init__(self.low.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -313,17 +313,17 @@ class MultivariateNormal(Distribution):
 
     has_rsample = True
 
-    def __init__(self, loc: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None) -> None:
+    def __init__(self, loc: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
         given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(given) != 1:
             raise bp.ArgumentValueError("MultivariateNormal: expected one of covariance_matrix, precision_matrix and scale_tril")
         for argument, x in {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}.items():
             if x is not None:
-                require("MultivariateNormal", argument, x, bp.isclose(x, x.mT, atol=1e-6), "a symmetric matrix")
+                self._require(argument, x, bp.isclose(x, x.mT, atol=1e-6), "a symmetric matrix")
         if scale_tril is not None:
-            require("MultivariateNormal", "scale_tril", scale_tril, bp.tril(scale_tril) == scale_tril, "a lower triangular matrix")
+            self._require("scale_tril", scale_tril, bp.tril(scale_tril) == scale_tril, "a lower triangular matrix")
             diagonal = bp.linalg.diagonal(scale_tril)
-            require("MultivariateNormal", "scale_tril", diagonal, diagonal > 0, "a positive diagonal")
+            self._require("scale_tril", diagonal, diagonal > 0, "a positive diagonal")
         if precision_matrix is not None:
             covariance_matrix = bp.linalg.inv(precision_matrix)
         self.scale_tril = scale_tril if scale_tril is not None else bp.linalg.cholesky(covariance_matrix)
@@ -331,8 +331,9 @@ class MultivariateNormal(Distribution):
         if loc.ndim < 1 or loc.shape[-1] != self.scale_tril.shape[-1]:
             raise bp.ShapeError(f"MultivariateNormal: argument loc: found shape {tuple(loc.shape)} with matrices {tuple(self.scale_tril.shape)}")
         batch = bp.broadcast_shapes(loc.shape[:-1], self.scale_tril.shape[:-2])
-        require("MultivariateNormal", "loc", loc, is_number(loc), "numbers")
+        self._require("loc", loc, is_number(loc), "numbers")
         self.loc = bp.broadcast_to(loc, (*batch, loc.shape[-1]))
+        self.scale_tril = bp.broadcast_to(self.scale_tril, (*batch, *self.scale_tril.shape[-2:]))
         super().__init__(batch, (loc.shape[-1],))
 
     @property
@@ -352,7 +353,7 @@ class MultivariateNormal(Distribution):
         shape = bp.broadcast_shapes(difference.shape[:-1], self.scale_tril.shape[:-2])
         factor = bp.broadcast_to(self.scale_tril, (*shape, n, n))
         z = bp.linalg.solve_triangular(factor, bp.broadcast_to(difference, (*shape, n))[..., None], upper=False)[..., 0]
-        require("MultivariateNormal.log_prob", "value", value, is_number(value), "numbers")
+        self._require("value", value, is_number(value), "numbers")
         return -0.5 * bp.sum(z * z, axis=-1) - self._half_log_det() - n * HALF_LOG_2PI
 
     def entropy(self) -> Tensor:

@@ -52,8 +52,8 @@ class ContinuousBernoulli(Distribution):
 
     has_rsample = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501)) -> None:
-        given = _given("ContinuousBernoulli", probs, logits)
+    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits)
         if logits is None:
             eps = bp.finfo(given.dtype).eps
             self.probs = bp.clip(given, eps, 1 - eps)

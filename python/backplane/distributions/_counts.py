@@ -11,7 +11,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._discrete import _chances, _given, _values
-from ._distribution import Distribution, open_uniform, require, tensors
+from ._distribution import Distribution, open_uniform, tensors
 from ._gamma import log_gamma_sample
 from ._ratios import log_binomial, log_poisson
 
@@ -89,9 +89,9 @@ def _whole(x):
 class Poisson(Distribution):
     """The number of events that occur with this rate."""
 
-    def __init__(self, rate: Any) -> None:
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = tensors("Poisson", rate=rate)
-        require("Poisson", "rate", self.rate, self.rate >= 0, "numbers of at least 0")
+        self._require("rate", self.rate, self.rate >= 0, "numbers of at least 0")
         super().__init__(self.rate.shape)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -113,10 +113,10 @@ class Poisson(Distribution):
 class Binomial(Distribution):
     """How many of total_count draws succeed, each with probability probs; logits: log(probs / (1 - probs))."""
 
-    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None) -> None:
-        given = _given("Binomial", probs, logits)
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits)
         self.total_count, self._parameter = tensors("Binomial", total_count=_values(total_count, given), given=given)
-        require("Binomial", "total_count", self.total_count, _whole(self.total_count), "integers of at least 0")
+        self._require("total_count", self.total_count, _whole(self.total_count), "integers of at least 0")
         self._is_logits = logits is not None
         super().__init__(self._parameter.shape)
 
@@ -149,13 +149,13 @@ class Binomial(Distribution):
 class NegativeBinomial(Distribution):
     """How often a draw succeeds, with probability probs, before it has failed total_count times."""
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None) -> None:
-        given = _given("NegativeBinomial", probs, logits)
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits)
         self.total_count, given = tensors("NegativeBinomial", total_count=_values(total_count, given), given=given)
         self.probs = given if logits is None else bp.sigmoid(given)
         self._given, self._is_logits = given, logits is not None
-        require("NegativeBinomial", "total_count", self.total_count, self.total_count > 0, "positive numbers")
-        require("NegativeBinomial", "probs", self.probs, self.probs < 1, "probabilities below 1")
+        self._require("total_count", self.total_count, self.total_count > 0, "positive numbers")
+        self._require("probs", self.probs, self.probs < 1, "probabilities below 1")
         super().__init__(given.shape)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -181,12 +181,12 @@ class NegativeBinomial(Distribution):
 class Multinomial(Distribution):
     """How often each of n categories is drawn in total_count draws, by probabilities or logits (*, n), which need not be normalised."""
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None) -> None:
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         from ._discrete import Categorical
 
         if not isinstance(total_count, int) or total_count < 0:
             raise bp.ArgumentValueError(f"Multinomial: argument total_count: found {total_count!r}, expected an int of at least 0")
-        self._categorical = Categorical(probs, logits)
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
         self.total_count, self.probs, self.logits = total_count, self._categorical.probs, self._categorical.logits
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:])
 

@@ -7,7 +7,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, is_number, open_uniform, require, tensors, uniform
+from ._distribution import Distribution, is_number, open_uniform, tensors, uniform
 from ._ratios import times
 
 __all__ = ["Bernoulli", "Categorical", "Geometric"]
@@ -18,16 +18,17 @@ def _one(name, probs, logits):
         raise bp.ArgumentValueError(f"{name}: expected probs or logits, one of them")
 
 
-def _given(name, probs, logits, above=False):
+def _given(one, probs, logits, above=False):
     """The parameter that was given, of probabilities that one draw can have; above: without 0."""
+    name = type(one).__name__
     _one(name, probs, logits)
     (x,) = tensors(name, x=probs if logits is None else logits)
     if logits is not None:
-        require(name, "logits", x, is_number(x), "numbers")
+        one._require("logits", x, is_number(x), "numbers")
     elif above:
-        require(name, "probs", x, (x > 0) & (x <= 1), "probabilities above 0, up to 1")
+        one._require("probs", x, (x > 0) & (x <= 1), "probabilities above 0, up to 1")
     else:
-        require(name, "probs", x, (x >= 0) & (x <= 1), "probabilities, from 0 to 1")
+        one._require("probs", x, (x >= 0) & (x <= 1), "probabilities, from 0 to 1")
     return x
 
 
@@ -54,8 +55,8 @@ def _entropy(given, is_logits):
 class Bernoulli(Distribution):
     """1 with probability probs, else 0; logits: log(probs / (1 - probs))."""
 
-    def __init__(self, probs: Any = None, logits: Any = None) -> None:
-        given = _given("Bernoulli", probs, logits)
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits)
         self._is_logits = logits is not None
         self._given = given
         super().__init__(given.shape)
@@ -93,20 +94,20 @@ class Bernoulli(Distribution):
 class Categorical(Distribution):
     """An integer below n, by probabilities or logits (*, n), which need not be normalised."""
 
-    def __init__(self, probs: Any = None, logits: Any = None) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         _one("Categorical", probs, logits)
         argument = "probs" if logits is None else "logits"
         (given,) = tensors("Categorical", x=probs if logits is None else logits)
         if given.ndim < 1:
             raise bp.ShapeError("Categorical: found a parameter without axes, expected (*, n)")
         if logits is None:
-            require("Categorical", argument, given, given >= 0, "numbers of at least 0")
+            self._require(argument, given, given >= 0, "numbers of at least 0")
             self.probs = given / bp.sum(given, axis=-1, keepdims=True)
             self.logits = bp.log(self.probs)
         else:
             self.logits = bp.log_softmax(given, axis=-1)
             self.probs = bp.exp(self.logits)
-        require("Categorical", argument, given, is_number(self.probs), "finite numbers, at least one with a probability above 0")
+        self._require(argument, given, is_number(self.probs), "finite numbers, at least one with a probability above 0")
         super().__init__(given.shape[:-1])
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -140,8 +141,8 @@ class Categorical(Distribution):
 class Geometric(Distribution):
     """How often a draw fails before it succeeds with probability probs."""
 
-    def __init__(self, probs: Any = None, logits: Any = None) -> None:
-        given = _given("Geometric", probs, logits, above=True)
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits, above=True)
         self.probs = given if logits is None else bp.sigmoid(given)
         self._given, self._is_logits = given, logits is not None
         super().__init__(given.shape)

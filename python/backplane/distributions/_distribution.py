@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import backplane as bp
 from backplane import Generator, Tensor
@@ -74,8 +74,9 @@ class Distribution:
 
     sample(shape) draws without gradients, rsample(shape) with (has_rsample says whether that is possible); both take a generator.
     log_prob(value) broadcasts value with the batch.
+    validate_args=False leaves the checks out, which read values.
     Errors: ArgumentValueError for parameters that no distribution has, and for values outside of the support. Where they cannot be
-        read, in a trace or a transform, log_prob is -inf outside of the support.
+        read, in a trace or a transform, and without checks, log_prob is -inf outside of the support.
     """
 
     has_rsample = False
@@ -86,7 +87,20 @@ class Distribution:
             if name in vars(cls):
                 setattr(cls, name, _rounded_once(vars(cls)[name]))
 
-    def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
+    _checks: bool
+    _checks_by_default: ClassVar[bool] = True
+
+    def __new__(cls, *args: Any, validate_args: bool | None = None, **kwargs: Any) -> Self:
+        one = super().__new__(cls)
+        one._checks = Distribution._checks_by_default if validate_args is None else bool(validate_args)
+        return one
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions that are made from now on refuse parameters and values that do not fit, where validate_args is None."""
+        Distribution._checks_by_default = bool(value)
+
+    def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None) -> None:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
@@ -100,9 +114,14 @@ class Distribution:
     def _number(self, value: Any, like: Tensor) -> Tensor:
         return value if isinstance(value, Tensor) else bp.asarray(value, dtype=like.dtype, device=like.device)
 
+    def _require(self, argument: str, x: Tensor, good: Tensor, expected: str) -> bool:
+        """Refuses values of x where `good` does not hold. False where they cannot be read, and without checks."""
+        name = type(self).__name__
+        return self._checks and require(f"{name}.log_prob" if argument == "value" else name, argument, x, good, expected)
+
     def _supported(self, value: Tensor, inside: Tensor, expected: str, found: Tensor) -> Tensor:
         """The density `found` of values for which `inside` holds."""
-        if require(f"{type(self).__name__}.log_prob", "value", value, inside, expected):
+        if self._require("value", value, inside, expected):
             return found
         return bp.where(inside, found, -bp.inf)
 
@@ -140,8 +159,47 @@ class Distribution:
     def stddev(self) -> Tensor:
         return bp.sqrt(self.variance)
 
+    @property
+    def mode(self) -> Tensor:
+        """The value of the highest density or probability; NaN where there is none or several."""
+        from ._modes import mode_of
+
+        return mode_of(self)
+
+    def perplexity(self) -> Tensor:
+        """exp of the entropy."""
+        return bp.exp(self.entropy())
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values (n, *batch, *event), or (n, 1, …, 1, *event) without expand. Errors: NotImplementedError but of finitely many values."""
+        from ._modes import support_of
+
+        return support_of(self, expand)
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        """The distribution with its parameters broadcast to another shape of the batch."""
+        old, new = self.batch_shape, tuple(batch_shape)
+        ending = new[len(new) - len(old) :]
+        if len(new) < len(old) or any(a not in (1, b) for a, b in zip(old, ending)):
+            raise bp.ShapeError(f"{type(self).__name__}.expand: argument batch_shape: found {new}, expected a shape that {old} broadcasts to")
+        made = object.__new__(type(self))
+        for name, x in vars(self).items():
+            vars(made)[name] = _expanded(x, old, new)
+        made.batch_shape = new
+        return made
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
+
+
+def _expanded(x, old, new):
+    """A parameter, or a distribution that another one is made of, with another batch in the place of its first axes."""
+    if isinstance(x, Distribution) and x.batch_shape[: len(old)] == old:
+        return x.expand((*new, *x.batch_shape[len(old) :]))
+    if isinstance(x, Tensor) and tuple(x.shape[: len(old)]) == old:
+        inner = tuple(x.shape[len(old) :])
+        return bp.broadcast_to(x.reshape((*(1,) * (len(new) - len(old)), *old, *inner)), (*new, *inner))
+    return x
 
 
 def uniform(shape, like, generator, low=0.0, high=1.0):
@@ -162,7 +220,7 @@ def open_uniform(shape, like, generator):
 class Independent(Distribution):
     """Another distribution whose last reinterpreted_batch_ndims axes of the batch belong to the event: log_prob sums over them."""
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
         batch = base_distribution.batch_shape
         if not 0 <= reinterpreted_batch_ndims <= len(batch):
             raise bp.ArgumentValueError(f"Independent: argument reinterpreted_batch_ndims: found {reinterpreted_batch_ndims}, expected at most {len(batch)}")

@@ -11,7 +11,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from . import _gamma_gradient
-from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, require, tensors
+from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, tensors
 from ._incomplete_gamma import gammainc, gammaincc, log_density, quantile, upper_quantile
 from ._ratios import dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling_slope
 
@@ -43,11 +43,11 @@ def log_gamma_rsample(concentration: Tensor, shape: tuple[int, ...], generator: 
 class Gamma(Distribution):
     """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
 
-    def __init__(self, concentration: Any, rate: Any) -> None:
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         name = type(self).__name__
         self.concentration, self.rate = tensors(name, concentration=concentration, rate=rate)
-        require(name, "concentration", self.concentration, self.concentration > 0, "positive numbers")
-        require(name, "rate", self.rate, self.rate > 0, "positive numbers")
+        self._require("concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._require("rate", self.rate, self.rate > 0, "positive numbers")
         super().__init__(self.concentration.shape)
 
     has_rsample = True
@@ -85,17 +85,17 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     """The distribution of a sum of df squared standard normal variables."""
 
-    def __init__(self, df: Any) -> None:
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         (self.df,) = tensors("Chi2", df=df)
-        require("Chi2", "df", self.df, self.df > 0, "positive numbers")
+        self._require("df", self.df, self.df > 0, "positive numbers")
         super().__init__(self.df / 2, bp.full_like(self.df, 0.5))
 
 
 class InverseGamma(Distribution):
     """The distribution of 1 / x for a gamma variable x."""
 
-    def __init__(self, concentration: Any, rate: Any) -> None:
-        self.base_dist = Gamma(concentration, rate)
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        self.base_dist = Gamma(concentration, rate, validate_args=validate_args)
         self.concentration, self.rate = self.base_dist.concentration, self.base_dist.rate
         super().__init__(self.base_dist.batch_shape)
 
@@ -139,11 +139,11 @@ class InverseGamma(Distribution):
 class Beta(Distribution):
     """The beta distribution: density proportional to x ** (concentration1 - 1) · (1 - x) ** (concentration0 - 1)."""
 
-    def __init__(self, concentration1: Any, concentration0: Any) -> None:
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = tensors("Beta", concentration1=concentration1, concentration0=concentration0)
         for argument in ("concentration1", "concentration0"):
             x = getattr(self, argument)
-            require("Beta", argument, x, x > 0, "positive numbers")
+            self._require(argument, x, x > 0, "positive numbers")
         super().__init__(self.concentration1.shape)
 
     has_rsample = True
@@ -188,11 +188,11 @@ class Beta(Distribution):
 class Dirichlet(Distribution):
     """The distribution over probabilities (*, n) with density proportional to the product of x ** (concentration - 1)."""
 
-    def __init__(self, concentration: Any) -> None:
+    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         (self.concentration,) = tensors("Dirichlet", concentration=concentration)
         if self.concentration.ndim < 1:
             raise bp.ShapeError("Dirichlet: argument concentration: found a tensor without axes, expected (*, n)")
-        require("Dirichlet", "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._require("concentration", self.concentration, self.concentration > 0, "positive numbers")
         self._tolerance = max(1e-5, 4 * bp.finfo(self.concentration.dtype).eps)  # of the sum of a value
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:])
 
@@ -232,10 +232,10 @@ class FisherSnedecor(Distribution):
 
     has_rsample = True
 
-    def __init__(self, df1: Any, df2: Any) -> None:
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = tensors("FisherSnedecor", df1=df1, df2=df2)
-        require("FisherSnedecor", "df1", self.df1, self.df1 > 0, "positive numbers")
-        require("FisherSnedecor", "df2", self.df2, self.df2 > 0, "positive numbers")
+        self._require("df1", self.df1, self.df1 > 0, "positive numbers")
+        self._require("df2", self.df2, self.df2 > 0, "positive numbers")
         super().__init__(self.df1.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -267,11 +267,11 @@ class FisherSnedecor(Distribution):
 class StudentT(Distribution):
     """Student's distribution of df degrees of freedom, moved to loc and stretched by scale."""
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> None:
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = tensors("StudentT", df=df, loc=loc, scale=scale)
-        require("StudentT", "df", self.df, self.df > 0, "positive numbers")
-        require("StudentT", "loc", self.loc, is_number(self.loc), "numbers")
-        require("StudentT", "scale", self.scale, self.scale > 0, "positive numbers")
+        self._require("df", self.df, self.df > 0, "positive numbers")
+        self._require("loc", self.loc, is_number(self.loc), "numbers")
+        self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.df.shape)
 
     has_rsample = True

@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, require, tensors
+from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, tensors
 from ._transforms import broadcast
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -22,7 +22,7 @@ class LowRankMultivariateNormal(Distribution):
 
     has_rsample = True
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any) -> None:
+    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         name = "LowRankMultivariateNormal"
         (factor,) = tensors(name, cov_factor=cov_factor)
         loc, diag = (x if isinstance(x, Tensor) else bp.asarray(x, dtype=factor.dtype, device=factor.device) for x in (loc, cov_diag))
@@ -31,8 +31,8 @@ class LowRankMultivariateNormal(Distribution):
             raise bp.ShapeError(
                 f"{name}: found loc {tuple(loc.shape)}, cov_factor {tuple(factor.shape)} and cov_diag {tuple(diag.shape)}, expected (*, n), (*, n, k) and (*, n)"
             )
-        require(name, "loc", loc, is_number(loc), "numbers")
-        require(name, "cov_diag", diag, diag > 0, "positive numbers")
+        self._require("loc", loc, is_number(loc), "numbers")
+        self._require("cov_diag", diag, diag > 0, "positive numbers")
         batch = broadcast(loc.shape[:-1], factor.shape[:-2], diag.shape[:-1])
         self.loc, self.cov_diag = (bp.broadcast_to(x, (*batch, n)) for x in (loc, diag))
         self.cov_factor = bp.broadcast_to(factor, (*batch, *factor.shape[-2:]))
@@ -80,7 +80,7 @@ class LowRankMultivariateNormal(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._number(value, self.loc)
-        require("LowRankMultivariateNormal.log_prob", "value", x, is_number(x), "numbers")
+        self._require("value", x, is_number(x), "numbers")
         return -0.5 * self._squared_distance(x - self.loc) - self._half_log_det() - self.event_shape[0] * HALF_LOG_2PI
 
     def entropy(self) -> Tensor:

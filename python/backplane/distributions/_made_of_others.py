@@ -29,7 +29,7 @@ class TransformedDistribution(Distribution):
         -1.8523
     """
 
-    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform]) -> None:
+    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None) -> None:
         parts = [transforms] if isinstance(transforms, Transform) else list(transforms)
         for part in parts:
             if not isinstance(part, Transform):
@@ -93,9 +93,7 @@ class TransformedDistribution(Distribution):
         inside = self._whole._inside(y)
         kept = y
         if inside is not None:
-            from ._distribution import require
-
-            if not require("TransformedDistribution.log_prob", "value", y, bp.broadcast_to(inside, y.shape), "a value of the transform"):
+            if not self._require("value", y, bp.broadcast_to(inside, y.shape), "a value of the transform"):
                 y = bp.where(inside, y, self._whole(bp.zeros(self._whole.inverse_shape(y.shape), dtype=y.dtype, device=y.device)))
         x = self._whole._inverse(y)
         slope = sum_last(self._whole.log_abs_det_jacobian(x, y), self._base_event - self._whole.event_dim_in)
@@ -120,9 +118,9 @@ def any_tensor(one: Any) -> Tensor:
 class LogisticNormal(TransformedDistribution):
     """Probabilities (*, n + 1) made of normal numbers (*, n) of this mean (loc) and standard deviation (scale), by StickBreakingTransform."""
 
-    def __init__(self, loc: Any, scale: Any) -> None:
-        normal = Normal(loc, scale)
-        super().__init__(normal if normal.batch_shape else Normal(normal.loc[None], normal.scale[None]), StickBreakingTransform())
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        normal = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(normal if normal.batch_shape else Normal(normal.loc[None], normal.scale[None], validate_args=validate_args), StickBreakingTransform())
         self.loc, self.scale = normal.loc, normal.scale
 
 
@@ -138,7 +136,7 @@ class MixtureSameFamily(Distribution):
         tensor(0.4000)
     """
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution) -> None:
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise bp.ArgumentTypeError(
                 f"MixtureSameFamily: argument mixture_distribution: found {type(mixture_distribution).__name__}, expected a Categorical"

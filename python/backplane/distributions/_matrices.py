@@ -9,7 +9,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._continuous import MultivariateNormal
-from ._distribution import Distribution, normal, require, tensors
+from ._distribution import Distribution, normal, tensors
 from ._gamma import Beta, log_gamma_rsample
 from ._transforms import broadcast
 
@@ -38,16 +38,16 @@ class Wishart(Distribution):
 
     has_rsample = True
 
-    def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None) -> None:
+    def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
         given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(given) != 1 or given[0].ndim < 2 or given[0].shape[-1] != given[0].shape[-2]:
             raise bp.ArgumentValueError("Wishart: expected one of covariance_matrix, precision_matrix and scale_tril, square matrices (*, n, n)")
         n = given[0].shape[-1]
         zero = bp.zeros((n,), dtype=given[0].dtype, device=given[0].device)
-        root = MultivariateNormal(zero, covariance_matrix, precision_matrix, scale_tril).scale_tril
+        root = MultivariateNormal(zero, covariance_matrix, precision_matrix, scale_tril, validate_args=validate_args).scale_tril
         df = df if isinstance(df, Tensor) else bp.asarray(df, dtype=root.dtype, device=root.device)
         batch = broadcast(df.shape, root.shape[:-2])
-        require("Wishart", "df", df, df > n - 1, f"numbers above {n - 1}")
+        self._require("df", df, df > n - 1, f"numbers above {n - 1}")
         self.df, self.scale_tril = bp.broadcast_to(df, batch), bp.broadcast_to(root, (*batch, n, n))
         super().__init__(batch, (n, n))
 
@@ -73,7 +73,7 @@ class Wishart(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x, n = self._number(value, self.df), self.event_shape[0]
-        require("Wishart.log_prob", "value", x, bp.isclose(x, x.mT, rtol=1e-4, atol=1e-6), "symmetric matrices")
+        self._require("value", x, bp.isclose(x, x.mT, rtol=1e-4, atol=1e-6), "symmetric matrices")
         root = bp.linalg.cholesky(x)
         shape = broadcast(root.shape, self.scale_tril.shape)
         half = bp.linalg.solve_triangular(bp.broadcast_to(self.scale_tril, shape), bp.broadcast_to(root, shape), upper=False)
@@ -103,12 +103,12 @@ class LKJCholesky(Distribution):
 
     has_rsample = True
 
-    def __init__(self, dim: int, concentration: Any = 1.0) -> None:
+    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise bp.ArgumentValueError(f"LKJCholesky: argument dim: found {dim}, expected an int of at least 2")
         self.dim = int(dim)
         (self.concentration,) = tensors("LKJCholesky", concentration=concentration)
-        require("LKJCholesky", "concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._require("concentration", self.concentration, self.concentration > 0, "positive numbers")
         super().__init__(self.concentration.shape, (self.dim, self.dim))
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:

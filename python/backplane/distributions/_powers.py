@@ -8,7 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, open_uniform, require, tensors, uniform
+from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, open_uniform, tensors, uniform
 from ._ratios import log1mexp, log1p_square, log_beta
 
 __all__ = ["GeneralizedPareto", "HalfCauchy", "Kumaraswamy", "Pareto", "Weibull"]
@@ -22,12 +22,12 @@ class _OfTwo(Distribution):
     has_rsample = True
     _names: tuple[str, str]
 
-    def __init__(self, first: Any, second: Any) -> None:
+    def __init__(self, first: Any, second: Any, validate_args: bool | None = None) -> None:
         name = type(self).__name__
         found = tensors(name, **dict(zip(self._names, (first, second))))
         for argument, x in zip(self._names, found):
             setattr(self, argument, x)
-            require(name, argument, x, x > 0, "positive numbers")
+            self._require(argument, x, x > 0, "positive numbers")
         super().__init__(found[0].shape)
 
 
@@ -38,7 +38,7 @@ class Weibull(_OfTwo):
     scale: Tensor
     concentration: Tensor
 
-    def __init__(self, scale: Any, concentration: Any) -> None:
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         super().__init__(scale, concentration)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -81,7 +81,7 @@ class Pareto(_OfTwo):
     scale: Tensor
     alpha: Tensor
 
-    def __init__(self, scale: Any, alpha: Any) -> None:
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         super().__init__(scale, alpha)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -122,12 +122,12 @@ class GeneralizedPareto(Distribution):
 
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any) -> None:
+    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = tensors("GeneralizedPareto", loc=loc, scale=scale, concentration=concentration)
         for argument in ("loc", "concentration"):
             x = getattr(self, argument)
-            require("GeneralizedPareto", argument, x, is_number(x), "numbers")
-        require("GeneralizedPareto", "scale", self.scale, self.scale > 0, "positive numbers")
+            self._require(argument, x, is_number(x), "numbers")
+        self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.loc.shape)
 
     def _log_above(self, z: Tensor) -> Tensor:
@@ -186,7 +186,7 @@ class Kumaraswamy(_OfTwo):
     concentration1: Tensor
     concentration0: Tensor
 
-    def __init__(self, concentration1: Any, concentration0: Any) -> None:
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         super().__init__(concentration1, concentration0)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -235,9 +235,9 @@ class HalfCauchy(Distribution):
 
     has_rsample = True
 
-    def __init__(self, scale: Any) -> None:
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         (self.scale,) = tensors("HalfCauchy", scale=scale)
-        require("HalfCauchy", "scale", self.scale, self.scale > 0, "positive numbers")
+        self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.scale.shape)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:

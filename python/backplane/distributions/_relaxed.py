@@ -9,7 +9,7 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from ._discrete import Categorical, _given
-from ._distribution import Distribution, is_number, open_uniform, require, tensors
+from ._distribution import Distribution, is_number, open_uniform, tensors
 from ._made_of_others import TransformedDistribution
 from ._transforms import ExpTransform, SigmoidTransform
 
@@ -24,10 +24,10 @@ class LogitRelaxedBernoulli(Distribution):
 
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None) -> None:
-        given = _given("LogitRelaxedBernoulli", probs, logits)
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = _given(self, probs, logits)
         self.temperature, given = tensors("LogitRelaxedBernoulli", temperature=_as(temperature, given), given=given)
-        require("LogitRelaxedBernoulli", "temperature", self.temperature, self.temperature > 0, "positive numbers")
+        self._require("temperature", self.temperature, self.temperature > 0, "positive numbers")
         self.probs = given if logits is None else bp.sigmoid(given)
         self.logits = bp.log(given) - bp.log1p(-given) if logits is None else given
         super().__init__(given.shape)
@@ -49,8 +49,8 @@ def _as(x, like):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1 that come near to Bernoulli's as the temperature falls, with samples that carry gradients."""
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform())
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args), SigmoidTransform())
 
     @property
     def temperature(self) -> Tensor:
@@ -70,11 +70,11 @@ class ExpRelaxedCategorical(Distribution):
 
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None) -> None:
-        self._categorical = Categorical(probs, logits)
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
         self.probs, self.logits = self._categorical.probs, self._categorical.logits
         self.temperature = _as(temperature, self.logits)
-        require("ExpRelaxedCategorical", "temperature", self.temperature, self.temperature > 0, "positive numbers")
+        self._require("temperature", self.temperature, self.temperature > 0, "positive numbers")
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:])
 
     def _scale(self):
@@ -95,8 +95,8 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Probabilities (*, n) that come near to one-hot vectors as the temperature falls, with samples that carry gradients (Gumbel-softmax)."""
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None) -> None:
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits), ExpTransform())
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args), ExpTransform())
 
     @property
     def temperature(self) -> Tensor:
@@ -114,8 +114,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 class OneHotCategorical(Distribution):
     """One-hot vectors (*, n), by probabilities or logits (*, n), which need not be normalised."""
 
-    def __init__(self, probs: Any = None, logits: Any = None) -> None:
-        self._categorical = Categorical(probs, logits)
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits, validate_args=validate_args)
         self.probs, self.logits = self._categorical.probs, self._categorical.logits
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:])
 

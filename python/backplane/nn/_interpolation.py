@@ -8,7 +8,7 @@ from backplane import Tensor, _core
 
 from ._arguments import sizes
 
-__all__ = ["interpolate"]
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 # mode -> the number of spatial axes, or None for any
 _MODES = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -29,6 +29,24 @@ def interpolate(
     for i, (length, step) in enumerate(zip(lengths, steps)):
         found = _along(found, i + 2, length, step, mode, align_corners, antialias)
     return bp.copy(input) if found is input else found
+
+
+def upsample(
+    input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """The older name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: int | Sequence[int] | None = None) -> Tensor:
+    """interpolate with mode 'nearest'."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None) -> Tensor:
+    """interpolate with mode 'bilinear', whose corners are aligned."""
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
 def _along(x, axis, length, step, mode, align_corners, antialias):

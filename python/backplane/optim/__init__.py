@@ -1,4 +1,4 @@
-"""Optimisers under PyTorch's names, `lr_scheduler`, averages of weights (`swa_utils`), and the optimisers as pure functions in lower case.
+"""Optimisers under PyTorch's names, `lr_scheduler`, averages of weights (`swa_utils`), schedules as functions (`schedules`), and the optimisers as pure functions in lower case.
 
     optimizer = bp.optim.AdamW(model.parameters(), lr=1e-3)
     loss.backward()
@@ -6,10 +6,12 @@
 """
 
 from . import lr_scheduler as lr_scheduler
+from . import schedules as schedules
 from . import swa_utils as swa_utils
 from .._calls._ops import refuse_names as _refuse_names
 from ._averages import *
 from ._functional import *
+from ._gradient_transforms import *
 from ._lbfgs import *
 from ._optimizer import *
 from ._optimizers import *

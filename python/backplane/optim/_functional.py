@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import backplane as bp
@@ -41,11 +42,15 @@ class Functional(NamedTuple):
         value = self.rule.start(name, p.detach(), self.options)
         return bp.zeros((), dtype=p.dtype, device=p.device) if value is None else value  # of a tensor that the rule does not keep
 
-    def update(self, grads: Any, state: dict[str, Any], params: Any, *, lr: float | Tensor | None = None) -> tuple[Any, dict[str, Any]]:
-        """(what to add to the parameters, the next state). lr replaces the learning rate of the constructor."""
+    def update(self, grads: Any, state: dict[str, Any], params: Any, *, lr: float | Tensor | Callable[[Any], Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """(what to add to the parameters, the next state). lr replaces the learning rate of the constructor.
+
+        A learning rate may be a function of the step's number, from 0 on, as those of `bp.optim.schedules`.
+        """
         h = self.options
         t = state["step"] + 1
-        numbers = self.rule.numbers(h, h["lr"] if lr is None else lr, t, momentum(h))
+        lr = h["lr"] if lr is None else lr
+        numbers = self.rule.numbers(h, lr(state["step"]) if callable(lr) else lr, t, momentum(h))
         leaves, structure = bp.tree.flatten(params)
         gradients = parts(grads, params)
         if _gradient_sync.average is not None:

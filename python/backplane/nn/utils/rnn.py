@@ -9,7 +9,9 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
-__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 PackedSequence = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"], defaults=[None, None])
@@ -84,3 +86,14 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor | Sequence[int], ba
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> Any:
     """Packs sequences (length, *)."""
     return pack_padded_sequence(pad_sequence(sequences), [x.shape[0] for x in sequences], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: Any) -> list[Tensor]:
+    """The sequences (length, *) of a packed one, in the order in which they were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes another one, a vector of int64; None for None."""
+    return None if permutation is None else bp.argsort(permutation)
