@@ -21,6 +21,7 @@ from ._low_rank import *
 from ._made_of_others import *
 from ._matrices import *
 from ._matrix_transforms import *
+from ._modes import *
 from ._powers import *
 from ._relaxed import *
 from ._transforms import *

@@ -69,6 +69,10 @@ def between_zero_and_one(x: Tensor) -> Tensor:
     return bp.clip(x, bp.finfo(x.dtype).tiny, 1 - bp.finfo(x.dtype).eps / 2)
 
 
+MODES: dict[type, Callable[[Any], Tensor]] = {}  # of _modes.py, by kind
+VALUES: dict[type, Callable[[Any], Tensor]] = {}  # all values, of kinds that have finitely many
+
+
 class Distribution:
     """A distribution over tensors: batch_shape counts distributions, event_shape is the shape of one draw.
 
@@ -97,7 +101,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions that are made from now on refuse parameters and values that do not fit, where validate_args is None."""
+        """Whether distributions made from now on refuse parameters and values that do not fit, unless validate_args says otherwise."""
         Distribution._checks_by_default = bool(value)
 
     def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None) -> None:
@@ -162,9 +166,10 @@ class Distribution:
     @property
     def mode(self) -> Tensor:
         """The value of the highest density or probability; NaN where there is none or several."""
-        from ._modes import mode_of
-
-        return mode_of(self)
+        formula = next((MODES[kind] for kind in type(self).__mro__ if kind in MODES), None)
+        if formula is None:
+            raise NotImplementedError(f"{type(self).__name__}: mode is not defined")
+        return formula(self)
 
     def perplexity(self) -> Tensor:
         """exp of the entropy."""
@@ -172,9 +177,12 @@ class Distribution:
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values (n, *batch, *event), or (n, 1, …, 1, *event) without expand. Errors: NotImplementedError but of finitely many values."""
-        from ._modes import support_of
-
-        return support_of(self, expand)
+        listed = next((VALUES[kind] for kind in type(self).__mro__ if kind in VALUES), None)
+        if listed is None:
+            raise NotImplementedError(f"{type(self).__name__}: enumerate_support is not defined: its values are not finitely many, or are vectors")
+        values = listed(self)
+        values = values.reshape((values.shape[0], *(1,) * len(self.batch_shape), *self.event_shape))
+        return bp.broadcast_to(values, (values.shape[0], *self.batch_shape, *self.event_shape)) if expand else values
 
     def expand(self, batch_shape: Sequence[int]) -> Self:
         """The distribution with its parameters broadcast to another shape of the batch."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import backplane as bp
-from backplane import Tensor
 
 from ._circular import VonMises
 from ._continuous import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, LogNormal, MultivariateNormal, Normal, Uniform
 from ._counts import Binomial, NegativeBinomial, Poisson
 from ._discrete import Bernoulli, Categorical, Geometric
-from ._distribution import Distribution, Independent
+from ._distribution import MODES, VALUES, Independent
 from ._gamma import Beta, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
 from ._low_rank import LowRankMultivariateNormal
 from ._matrices import Wishart
@@ -73,7 +69,7 @@ def _wishart(one):
     return factor[..., None, None] * one.covariance_matrix
 
 
-_MODES: dict[type, Callable[[Any], Tensor]] = {
+MODES.update({
     Normal: _location, Laplace: _location, Gumbel: _location, Cauchy: _location, StudentT: _location, VonMises: _location,
     MultivariateNormal: _location, LowRankMultivariateNormal: _location, GeneralizedPareto: _location,
     HalfNormal: _zero, HalfCauchy: lambda one: bp.zeros_like(one.scale), Exponential: _zero, Geometric: _zero,
@@ -90,39 +86,22 @@ _MODES: dict[type, Callable[[Any], Tensor]] = {
     Categorical: _categorical,
     OneHotCategorical: lambda one: bp.one_hot(_categorical(one), one.event_shape[0]).astype(one.probs.dtype),
     Independent: lambda one: one.base_dist.mode, Wishart: _wishart,
-}  # fmt: skip
+})  # fmt: skip
 
 
-def mode_of(one: Distribution) -> Tensor:
-    """The mode. Errors: NotImplementedError for a kind that the table does not have."""
-    for kind in type(one).__mro__:
-        if kind in _MODES:
-            return _MODES[kind](one)
-    raise NotImplementedError(f"{type(one).__name__}: mode is not defined")
+def _numbers_below(count, like, dtype):
+    return bp.arange(count, dtype=dtype, device=like.device)
 
 
-def support_of(one: Any, expand: bool) -> Tensor:
-    """The values of a distribution of finitely many."""
-    if isinstance(one, OneHotCategorical):
-        n = one.event_shape[0]
-        values = bp.eye(n, dtype=one.probs.dtype, device=one.probs.device).reshape((n, *(1,) * len(one.batch_shape), n))
-    elif isinstance(one, Independent) and not one._count:
-        return support_of(one.base_dist, expand)
-    elif isinstance(one, (Bernoulli, Binomial, Categorical)):
-        count, like = _count(one), one.probs
-        dtype = bp.int64 if isinstance(one, Categorical) else like.dtype
-        values = bp.arange(count, dtype=dtype, device=like.device).reshape((count, *(1,) * len(one.batch_shape)))
-    else:
-        raise NotImplementedError(f"{type(one).__name__}: enumerate_support is not defined: its values are not finitely many, or are vectors")
-    return bp.broadcast_to(values, (values.shape[0], *one.batch_shape, *one.event_shape)) if expand else values
-
-
-def _count(one):
-    if isinstance(one, Bernoulli):
-        return 2
-    if isinstance(one, Categorical):
-        return one.probs.shape[-1]
+def _binomial_values(one):
     most = one.total_count.max()
     if not bool((one.total_count == most).all()):
         raise NotImplementedError("Binomial: enumerate_support is not defined where total_count differs within the batch")
-    return int(most.item()) + 1
+    return _numbers_below(int(most.item()) + 1, one.probs, one.probs.dtype)
+
+
+VALUES.update({
+    Bernoulli: lambda one: _numbers_below(2, one.probs, one.probs.dtype), Binomial: _binomial_values,
+    Categorical: lambda one: _numbers_below(one.probs.shape[-1], one.probs, bp.int64),
+    OneHotCategorical: lambda one: bp.eye(one.event_shape[0], dtype=one.probs.dtype, device=one.probs.device),
+})  # fmt: skip
