@@ -170,7 +170,6 @@ RoPE: backplane.nn.functional.rotary_embedding
 
 # Of backplane.nn.functional.
 _OF_FUNCTIONAL = """
-upsample upsample_nearest upsample_bilinear: interpolate(x, size, scale_factor, mode)
 lstm gru rnn_tanh rnn_relu: bp.nn.LSTM, bp.nn.GRU or bp.nn.RNN
 multi_head_attention_forward: bp.nn.MultiheadAttention
 scaled_mm grouped_mm: matmul of backplane

@@ -129,6 +129,9 @@ SIGNATURES = {
     "threshold_": "input threshold value",
     "triplet_margin_loss": "anchor positive negative margin=1.0 p=2 eps=1e-06 swap=False size_average=None reduce=None reduction=mean",
     "triplet_margin_with_distance_loss": "anchor positive negative",
+    "upsample": "input size=None scale_factor=None mode=nearest align_corners=None",
+    "upsample_bilinear": "input size=None scale_factor=None",
+    "upsample_nearest": "input size=None scale_factor=None",
     "unfold": "input kernel_size dilation=1 padding=0 stride=1",
 }
 
