@@ -61,5 +61,5 @@ def test_the_guide_counts_the_names():
     assert not set(compat_numpy.__all__) - set(public)
     if np.__version__.startswith("2.4"):
         assert f"`compat.numpy` has {have} of the {len(public)} public names of NumPy 2.4" in text
-    modules = {"linalg", "fft", "special", "func", "autograd", "cuda", "nn", "optim", "distributions", "utils", "backends"}
+    modules = {"amp", "linalg", "fft", "special", "func", "autograd", "cuda", "nn", "optim", "distributions", "utils", "backends"}
     assert f"`compat.torch` has {len(set(compat_torch.__all__) - modules)} of the" in text
