@@ -150,6 +150,15 @@ def test_matrices_of_low_rank_vectors():
         assert math.isclose(steep.log_prob(bp.asarray([1.0, -1.0])).item(), -1 - math.log(2 * math.pi) - 0.5 * math.log(2e12 + 1), rel_tol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [bp.float16, bp.bfloat16])
+@pytest.mark.parametrize("text", ["LogisticNormal([0.2, 0.3], 1.0)", "LKJCholesky(3, 1.5)", "RelaxedOneHotCategorical(0.5, [0.2, 0.8])", "RelaxedBernoulli(0.5, 0.3)", "VonMises(0.5, 2.0)"])
+def test_samples_of_half_floats_lie_in_the_support(text, dtype):
+    with bp.default_dtype(dtype):
+        one = made(text)
+    x = one.sample((50,), generator=bp.Generator(8))
+    assert x.dtype == one.log_prob(x).dtype == dtype
+
+
 WRONG = [
     ("VonMises(0.0, 0.0)", "concentration"), ("FisherSnedecor(0.0, 1.0)", "df1"), ("ContinuousBernoulli(1.5)", "probs"), ("RelaxedBernoulli(0.0, 0.5)", "temperature"),
     ("RelaxedOneHotCategorical(-1.0, [0.5, 0.5])", "temperature"), ("LKJCholesky(1)", "dim: found 1"), ("LKJCholesky(3, 0.0)", "concentration"),

@@ -109,6 +109,7 @@ class LKJCholesky(Distribution):
         self.dim = int(dim)
         (self.concentration,) = tensors("LKJCholesky", concentration=concentration)
         self._require("concentration", self.concentration, self.concentration > 0, "positive numbers")
+        self._tolerance = max(1e-4, 4 * bp.finfo(self.concentration.dtype).eps)  # of the length of a row
         super().__init__(self.concentration.shape, (self.dim, self.dim))
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
@@ -125,7 +126,7 @@ class LKJCholesky(Distribution):
         x, n, c = self._number(value, self.concentration), self.dim, self.concentration
         diagonal = bp.linalg.diagonal(x)
         length = bp.linalg.vector_norm(x, axis=-1)
-        inside = bp.all(bp.tril(x) == x, axis=[-2, -1]) & bp.all((diagonal > 0) & (bp.abs(length - 1) < 1e-4), axis=-1)
+        inside = bp.all(bp.tril(x) == x, axis=[-2, -1]) & bp.all((diagonal > 0) & (bp.abs(length - 1) < self._tolerance), axis=-1)
         powers = 2 * (c[..., None] - 1) + bp.arange(n - 2, -1, -1, dtype=c.dtype, device=c.device)
         whole = c + 0.5 * (n - 1)
         norm = (n - 1) * (math.log(math.pi) / 2 - bp.lgamma(whole)) + _log_multigamma(whole - 0.5, n - 1)

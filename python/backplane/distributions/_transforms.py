@@ -319,4 +319,5 @@ class StickBreakingTransform(Transform):
         return (*shape[:-1], shape[-1] - 1)
 
     def _inside(self, y: Tensor) -> Tensor | None:
-        return bp.all(y > 0, axis=-1, keepdims=True) & (bp.abs(bp.sum(y, axis=-1, keepdims=True) - 1) < 1e-4)
+        tolerance = max(1e-4, 4 * bp.finfo(y.dtype).eps)
+        return bp.all(y > 0, axis=-1, keepdims=True) & (bp.abs(bp.sum(y, axis=-1, keepdims=True) - 1) < tolerance)
