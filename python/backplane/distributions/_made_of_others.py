@@ -121,7 +121,14 @@ class LogisticNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         normal = Normal(loc, scale, validate_args=validate_args)
         super().__init__(normal if normal.batch_shape else Normal(normal.loc[None], normal.scale[None], validate_args=validate_args), StickBreakingTransform())
-        self.loc, self.scale = normal.loc, normal.scale
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base_dist.loc  # type: ignore[attr-defined]
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base_dist.scale  # type: ignore[attr-defined]
 
 
 class MixtureSameFamily(Distribution):
