@@ -140,7 +140,7 @@ class MixtureSameFamily(Distribution):
         >>> d = bp.distributions
         >>> two = d.MixtureSameFamily(d.Categorical(bp.asarray([0.3, 0.7])), d.Normal(bp.asarray([-1.0, 1.0]), bp.ones(2)))
         >>> two.mean
-        tensor(0.4000)
+        tensor(0.4)
     """
 
     def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:

@@ -23,8 +23,8 @@ class Functional(NamedTuple):
         >>> params = {"w": bp.ones(3)}
         >>> state = adam.init(params)
         >>> updates, state = adam.update({"w": bp.ones(3)}, state, params)
-        >>> bp.optim.apply_updates(params, updates)["w"].tolist()
-        [0.9, 0.9, 0.9]
+        >>> bp.optim.apply_updates(params, updates)["w"]
+        tensor([0.9, 0.9, 0.9])
     """
 
     rule: Any

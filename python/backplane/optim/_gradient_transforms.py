@@ -44,8 +44,8 @@ def chain(*transforms: Any) -> GradientTransformation:
         >>> params = {"w": bp.ones(3)}
         >>> state = optimizer.init(params)
         >>> updates, state = optimizer.update({"w": bp.ones(3)}, state, params)
-        >>> bp.optim.apply_updates(params, updates)["w"].tolist()
-        [0.9, 0.9, 0.9]
+        >>> bp.optim.apply_updates(params, updates)["w"]
+        tensor([0.9, 0.9, 0.9])
     """
     for part in transforms:
         if not (hasattr(part, "init") and hasattr(part, "update")):
