@@ -37,7 +37,7 @@ def _run(make, is_compiled):
 
 
 def _traces():
-    return [line for line in bp.compile_log() if "_StatefulFunction" in line and "traced, " in line]
+    return [line for line in bp.compile_log() if "traced, " in line]
 
 
 @pytest.mark.parametrize("name", MADE)
