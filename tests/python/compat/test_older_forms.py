@@ -47,5 +47,5 @@ def test_open_files_are_written_and_read_at_their_position():
         bp.load(file, lazy=True)
     with pytest.raises(bp.ArgumentValueError, match="max_shard_size"):
         bp.save({"a": bp.ones(2)}, file, max_shard_size=1)
-    with pytest.raises(bp.ArgumentTypeError, match="expected a path or an open binary file"):
+    with pytest.raises(bp.ArgumentTypeError, match="expected a path or a binary file object"):
         bp.save({"a": bp.ones(2)}, 3)
