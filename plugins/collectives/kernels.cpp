@@ -175,7 +175,7 @@ void join(Context, Text provider, int64_t rank, int64_t size, Text world, double
   out.data()[1] = made->size();
 }
 
-// The rank that a lost rank is, -1 for none, in `inquire`.
+// `inquire`: 1 where this rank has raised the failure already.
 void control(Context, Text what, double value, MutTensor<double> out) {
   double& result = out.data()[0];
   result = 0;
@@ -189,7 +189,7 @@ void control(Context, Text what, double value, MutTensor<double> out) {
     result = world->timeout;
     if (value > 0) world->timeout = value;
   } else if (what == "inquire") {
-    world->inquire();
+    result = world->inquire();
   } else if (what == "leave") {
     world->leave();
     World::forget(*world);

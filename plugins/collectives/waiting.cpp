@@ -57,15 +57,17 @@ std::string World::lost_ranks() {
   return text;
 }
 
-void World::inquire() {
+bool World::inquire() {
+  if (roll_.state(rank_).state.load(std::memory_order_acquire) == RankState::kRaised) return true;
   const std::string lost = lost_ranks();
   BP_CHECK(lost.empty(), DEVICE, lost, " was lost: its process has ended");
-  if (!beats_) return;
+  if (!beats_) return false;
   beats_->suspect();
   for (const auto end = Clock::now() + kUntilSure; Clock::now() < end;) {
     check_failure();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  return false;
 }
 
 std::string World::last_call(const Group& group, int32_t place) const {

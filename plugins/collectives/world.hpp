@@ -88,8 +88,8 @@ class World {
 
   double timeout = 600;  // seconds that a rank waits for another
   bool has_failed() const { return roll_.failure().reported.load(std::memory_order_acquire) != 0; }
-  // Why a launcher ends this process: throws where a rank is lost.
-  void inquire();
+  // Why a launcher ends this process: throws where a rank is lost. True: this rank has raised the failure already.
+  bool inquire();
   void leave();
   void abort();
 

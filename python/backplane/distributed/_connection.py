@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import signal
 import sys
@@ -95,6 +96,7 @@ def init(provider: str | None = None, *, devices: str | None = None, timeout: fl
     atexit.register(_at_exit)
     if size > 1:
         _watch()
+        _write_whole_lines()
     return world_group()
 
 
@@ -169,10 +171,18 @@ def _watch() -> None:
     _hook_errors()
 
 
+def _write_whole_lines() -> None:
+    """Under `backplane launch`, whose mark before each line would else come before each piece that the program writes."""
+    if os.environ.get("BACKPLANE_LAUNCH") == "1":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(line_buffering=True, write_through=False)
+
+
 def _on_term(number: int, frame: Any) -> None:
     signal.signal(number, signal.SIG_DFL)
-    if process:
-        _on_host("control", "inquire")  # raises where a rank is lost
+    if process and _on_host("control", "inquire").item():  # raises where a rank is lost
+        return  # this rank reports the failure now, and ends
     os.kill(os.getpid(), number)
 
 

@@ -52,7 +52,7 @@ def main() -> int:
         os.makedirs(given.logs, exist_ok=True)
     # A busy wait of MPI takes a processor that another rank needs where there are more ranks than processors.
     busy = {} if given.ranks <= (os.cpu_count() or 1) else {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    process = subprocess.Popen(command(given), env={"OMP_NUM_THREADS": "1", **busy, **os.environ})
+    process = subprocess.Popen(command(given), env={"OMP_NUM_THREADS": "1", "BACKPLANE_LAUNCH": "1", **busy, **os.environ})
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: process.send_signal(number))
     code = process.wait()

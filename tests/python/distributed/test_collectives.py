@@ -64,6 +64,23 @@ print("reached the end")
 """
 
 
+LINES = """
+import backplane as bp
+
+bp.distributed.init()
+for i in range(100):
+    print("line", i, "of rank", bp.distributed.rank())
+"""
+
+
+@mpi
+@whole
+def test_lines_of_ranks_stay_whole(tmp_path):
+    (tmp_path / "lines.py").write_text(LINES)
+    code, output, _ = launch(2, tmp_path / "lines.py", env={"PYTHONUNBUFFERED": "1"})
+    assert code == 0 and len(re.findall(r"^\[1,[01]\]<stdout>:line \d+ of rank [01]$", output, re.M)) == 200, output[:2000]
+
+
 @mpi
 @whole
 @pytest.mark.parametrize(("n", "calls"), [(2, 10**6), (4, 10**4)])
