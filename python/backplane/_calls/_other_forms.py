@@ -259,10 +259,22 @@ def _take(x, indices, axis=None, mode=_MISSING):
         return NotImplemented
     if mode not in ("raise", "wrap", "clip"):
         raise _core.ArgumentValueError(f"take: argument mode: found {mode!r}, expected 'raise', 'wrap' or 'clip'")
+    if axis is None:
+        x, axis = op.reshape(x, [-1]), 0
     if mode != "raise":
-        size = max(x.size if axis is None else x.shape[normalized_axis("take", axis, x.ndim)], 1)
+        size = max(x.shape[normalized_axis("take", axis, x.ndim)], 1)
         indices = op.remainder(indices, size) if mode == "wrap" else op.clip(indices, 0, size - 1)
     return op.take(x, indices, axis=axis)
+
+
+@of_tensor
+def _take_along_axis(x, indices, axis=_MISSING):
+    """NumPy's axis=None: positions in row-major order."""
+    if axis is not None:
+        return NotImplemented
+    if len(getattr(indices, "shape", ())) != 1:
+        raise _core.ShapeError(f"take_along_axis: argument indices: found shape {tuple(getattr(indices, 'shape', ()))}, expected one axis where axis is None")
+    return op.take(op.reshape(x, [-1]), indices, axis=0)
 
 
 def _nan_to_num(x, *args, copy=_MISSING, **more):
@@ -309,6 +321,7 @@ def _add_forms():
         "select": _select,
         "softmax": _softmax("softmax"),
         "take": _take,
+        "take_along_axis": _take_along_axis,
         "tile": _tile,
         "uniform": _uniform,
         "where": _where,
