@@ -117,7 +117,7 @@ def test_what_is_refused_says_what_to_write():
     for call, words in (
         (lambda: compat.zeros(3, order="F"), "argument order"),
         (lambda: compat.add(1, 2, casting="unsafe"), "argument casting"),
-        (lambda: compat.histogram([1.0], bins="auto"), "argument bins"),
+        (lambda: compat.histogram([1.0], bins="best"), "argument bins"),
         (lambda: compat.sqrt([1.0], out=[0.0]), "argument out"),
         (lambda: compat.add(compat.ones(2), 1, out=compat.ones(3)), "argument out"),
         (lambda: compat.where([True], 1), "x and y"),
