@@ -53,7 +53,7 @@ bool no_axes(const bp_arg_def& spec, PyObject* value) noexcept {
 }  // namespace
 
 PyObject* OpSignature::other_form() const {
-  if (!other_form_) other_form_ = find_other_form(def_->name, name_);
+  if (!other_form_) other_form_ = &find_other_form(def_->name, name_);
   return *other_form_;
 }
 

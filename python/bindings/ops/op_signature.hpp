@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,7 +112,7 @@ class OpSignature {
   // Once they were looked for.
   mutable std::vector<std::pair<PyRef, int32_t>> synonyms_;  // words that calls have spelled so, and their parameters
   std::unique_ptr<const Spellings> spellings_;
-  mutable std::optional<PyObject*> other_form_;
+  mutable PyObject* const* other_form_ = nullptr;  // where it stands
 };
 
 }  // namespace backplane::python

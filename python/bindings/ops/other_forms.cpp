@@ -20,11 +20,10 @@ class Forms {
   explicit Forms(const char* module) : module_(module) {}
 
   // Borrowed; throws Error.
-  PyObject* find(const char* full_name, const char* name) {
+  PyObject* const& find(const char* full_name, const char* name) {
     if (!imported_ && !imported_module(module_)) throw keep_python_error();
     imported_ = true;
-    const auto form = by_name_.find({full_name, name});
-    return form == by_name_.end() ? nullptr : form->second;
+    return by_name_[{full_name, name}];
   }
 
   PyObject* set(PyObject* args) {
@@ -64,7 +63,9 @@ uint8_t kind_of(bp_dtype dtype) noexcept {
 
 }  // namespace
 
-PyObject* find_other_form(const char* full_name, const char* name) { return other_forms().find(full_name, name); }
+PyObject* const& find_other_form(const char* full_name, const char* name) {
+  return other_forms().find(full_name, name);
+}
 
 uint8_t form_kinds_of(std::string_view full_name) noexcept {
   const auto kinds = form_kinds().find(full_name);

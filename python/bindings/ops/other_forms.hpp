@@ -10,8 +10,9 @@
 
 namespace backplane::python {
 
-// By the op's full name and its name in Python; borrowed, nullptr: none. Throws Error.
-PyObject* find_other_form(const char* full_name, const char* name);
+// By the op's full name and its name in Python: where the form stands, also one that is set later; borrowed, nullptr:
+// none. Throws Error.
+PyObject* const& find_other_form(const char* full_name, const char* name);
 // The kinds of first operands for which the other form of an op answers, a bit each.
 uint8_t form_kinds_of(std::string_view full_name) noexcept;
 
