@@ -76,7 +76,7 @@ AS_PYTORCH = {
     "index_select": (lambda x: x.index_select(1, bp.asarray([2, 0])), A, A[:, [2, 0]]),
     "take_along_dim": (lambda x: x.take_along_dim(bp.asarray(INDEX), 1), A, np.take_along_axis(A, INDEX, 1)),
     "take_along_dim flat": (lambda x: x.take_along_dim(bp.asarray([5, 0])), A, A.reshape(-1)[[5, 0]]),
-    "take_along_axis flat": (lambda x: bp.take_along_axis(x, bp.asarray([5, 0]), axis=None), A, np.take_along_axis(A, np.array([5, 0]), None)),
+    "take_along_axis flat": (lambda x: bp.take_along_axis(x, [5, 0], axis=None), A, np.take_along_axis(A, np.array([5, 0]), None)),
     "take flat, wrapped": (lambda x: bp.take(x, bp.asarray([[100, -1]]), mode="wrap"), A, np.take(A, [[100, -1]], mode="wrap")),
     "scatter_add": (lambda x: x.scatter_add(0, bp.asarray([0, 0, 3]), bp.asarray([1.0, 2.0, 4.0], dtype=bp.float64)), np.zeros(4), np.array([3.0, 0, 0, 4])),
     "bucketize": (lambda x: bp.bucketize(x, bp.asarray([-0.5, 0.0, 0.5])), V, np.searchsorted([-0.5, 0.0, 0.5], V)),

@@ -272,8 +272,9 @@ def _take_along_axis(x, indices, axis=_MISSING):
     """NumPy's axis=None: positions in row-major order."""
     if axis is not None:
         return NotImplemented
-    if len(getattr(indices, "shape", ())) != 1:
-        raise _core.ShapeError(f"take_along_axis: argument indices: found shape {tuple(getattr(indices, 'shape', ()))}, expected one axis where axis is None")
+    indices = indices if _is_tensor(indices) else _core.asarray(indices, device=x.device)
+    if indices.ndim != 1:
+        raise _core.ShapeError(f"take_along_axis: argument indices: found shape {tuple(indices.shape)}, expected one axis where axis is None")
     return op.take(op.reshape(x, [-1]), indices, axis=0)
 
 
