@@ -14,7 +14,10 @@ def missing():
     """Why no job can be run here, or ""."""
     if shutil.which("srun") is None:
         return "srun is not installed"
-    done = subprocess.run(["srun", "--mpi=pmix", "--overcommit", "-n", "2", "--immediate=10", "true"], capture_output=True, text=True, timeout=60)
+    try:
+        done = subprocess.run(["srun", "--mpi=pmix", "--overcommit", "-n", "2", "--immediate=10", "true"], capture_output=True, text=True, timeout=30)
+    except subprocess.TimeoutExpired:
+        return "srun does not answer within 30 s"
     return "" if done.returncode == 0 else f"srun --mpi=pmix does not run here: {done.stderr[-200:]}"
 
 
