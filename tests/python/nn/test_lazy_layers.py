@@ -93,3 +93,9 @@ def test_what_is_not_there_is_named():
         nn.LazyLinear()
     with pytest.raises(bp.ShapeError, match="expected one at -3"):
         nn.LazyConv2d(4, 3)(bp.ones((3, 3)))
+
+
+def test_signatures_are_those_of_init_and_of_forward():
+    """In Python 3.11.2 too, where a class without an __init__ of its own has the signature of an inherited __new__."""
+    assert list(inspect.signature(nn.Conv2d).parameters)[:3] == ["in_channels", "out_channels", "kernel_size"]
+    assert list(inspect.signature(nn.Linear(2, 3)).parameters) == list(inspect.signature(nn.Conv1d(2, 3, 1)).parameters) == ["input"]

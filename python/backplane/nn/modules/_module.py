@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import backplane as bp
 from backplane import DType, Device, Tensor
@@ -23,6 +23,18 @@ class _Forward:
         if module is None:
             raise AttributeError("__wrapped__")
         return module.forward
+
+
+class _Signature:
+    """Of a class, that of its __init__: Python before 3.11.4 takes that of an inherited __new__. A module has the one of its call."""
+
+    def __get__(self, module: Any, owner: type) -> Any:
+        if module is not None:
+            raise AttributeError("__signature__")
+        import inspect
+
+        whole = inspect.signature(owner.__init__)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
 
 
 class Module(_module_tree.Base):
@@ -69,6 +81,7 @@ class Module(_module_tree.Base):
         return self._hooks.call(self, args, kwargs)
 
     __wrapped__ = _Forward()
+    __signature__: ClassVar[Any] = _Signature()
 
     # ---- attributes -------------------------------------------------------------------------------------------------
 
