@@ -16,6 +16,7 @@
 # Only what the ops do to one element, as DIR/include/NAMESPACE/scalar.EXT; those of Backplane's own registry are installed
 # among its headers. Sets VARIABLE to the files.
 include_guard(DIRECTORY)
+cmake_policy(VERSION 3.25) # of the functions below, also in a project that asks for an older CMake
 
 if(NOT BACKPLANE_OPS_YAML) # set by BackplaneConfig.cmake where the SDK is installed
   get_filename_component(BACKPLANE_OPS_YAML ${CMAKE_CURRENT_LIST_DIR}/../ops.yaml ABSOLUTE)

@@ -2,6 +2,7 @@
 # SPIR-V) in the plugin. wave.cu becomes the header wave.cu.hpp, which defines `wave_cu` for `launch` of
 # backplane/device_kernels.
 include_guard(DIRECTORY)
+cmake_policy(VERSION 3.25) # of the functions below, also in a project that asks for an older CMake
 
 set(BACKPLANE_CUDA_ARCHITECTURE 75 CACHE STRING "Oldest compute capability that kernels of plugins run on, without the dot")
 set(_BACKPLANE_DEVICE_TEXT ${CMAKE_CURRENT_LIST_DIR}/device_text.cmake)

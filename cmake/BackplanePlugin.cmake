@@ -25,6 +25,7 @@
 # NAME.conformance.DEVICE; with MODES (test grad perf support stress async) once in each, as NAME.conformance.DEVICE.MODE.
 # On a machine without NVIDIA's driver, the tests of the device cuda run on the SDK's emulated driver.
 include_guard(DIRECTORY) # not GLOBAL: the variables below are of a directory
+cmake_policy(VERSION 3.25) # of the functions below, also in a project that asks for an older CMake
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneCodegen.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/BackplaneDeviceKernels.cmake)
