@@ -124,9 +124,6 @@ if TYPE_CHECKING:  # what is put into the namespace below, where type checkers d
     from .compat.numpy import (
         apply_along_axis as apply_along_axis,
         apply_over_axes as apply_over_axes,
-        array2string as array2string,
-        array_repr as array_repr,
-        array_str as array_str,
         asanyarray as asanyarray,
         base_repr as base_repr,
         binary_repr as binary_repr,
@@ -331,7 +328,7 @@ polar randint_like renorm resolve_conj rsub scatter_reduce select_scatter slice_
 svd_lowrank trapz unique_consecutive view_as_complex view_as_real
 """.split(), "compat.torch"))
 _LATER.update(dict.fromkeys("""
-apply_along_axis apply_over_axes array2string array_repr array_str asanyarray base_repr binary_repr bitwise_count
+apply_along_axis apply_over_axes asanyarray base_repr binary_repr bitwise_count
 block c_ choose copyto diag_indices diag_indices_from einsum_path extract fill_diagonal frombuffer fromfile
 fromfunction fromiter fromstring genfromtxt histogram2d histogram_bin_edges histogramdd index_exp iscomplexobj
 isrealobj issubdtype lexsort loadtxt mask_indices matvec may_share_memory mgrid min_scalar_type ndenumerate ndindex

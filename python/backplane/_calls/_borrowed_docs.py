@@ -9,9 +9,6 @@ addr: input * beta + alpha * outer(vec1, vec2).
 adjoint: The conjugate transpose of the last two axes.
 apply_along_axis: func1d applied to each one-dimensional slice of arr along axis; its results take the place of the axis.
 apply_over_axes: func(a, axis) applied for each of the axes in turn; the axes stay, with the size 1.
-array2string: The text of a tensor, in NumPy's form.
-array_repr: The text of a tensor with its type, in NumPy's form.
-array_str: The text of a tensor without its type, in NumPy's form.
 asanyarray: The values as a tensor, as asarray gives it.
 bartlett_window: The triangular window of window_length points; periodic leaves out the last of one point more.
 base_repr: An integer's text in another base.

@@ -61,6 +61,7 @@ floating: isdtype(x.dtype, "real floating")
 integer: isdtype(x.dtype, "integral")
 number: isdtype(x.dtype, "numeric")
 errstate seterr: nothing: no floating-point error is reported
+array2string array_repr array_str: repr(x), str(x) under printoptions(...)
 set_default_tensor_type: set_default_dtype(dtype)
 use_deterministic_algorithms: nothing: every kernel gives the same result for the same call
 range: arange(start, stop)

@@ -26,13 +26,13 @@ class _Forward:
 
 
 class _Signature:
-    """Of a class, that of its __init__: Python before 3.11.4 takes that of an inherited __new__. A module has the one of its call."""
+    """Of a class, that of its __init__: Python before 3.11.4 takes that of an inherited __new__. Of a module, that of its forward."""
 
     def __get__(self, module: Any, owner: type) -> Any:
-        if module is not None:
-            raise AttributeError("__signature__")
         import inspect
 
+        if module is not None:
+            return inspect.signature(module.forward)
         whole = inspect.signature(owner.__init__)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
