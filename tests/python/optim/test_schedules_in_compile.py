@@ -1,5 +1,7 @@
 """Schedulers in compiled functions: one trace, the rates of the eager loop, and refusals where the order would matter."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import backplane as bp
 from backplane import nn
 from backplane.optim import AdamW, lr_scheduler
 
+NUMBERS = itertools.count()
 MADE = {
     "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 5),
     "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=20),
@@ -31,13 +34,10 @@ def _run(make, is_compiled):
         scheduler.step(loss) if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau) else scheduler.step()
         return loss
 
+    step.__qualname__ = f"step_{next(NUMBERS)}"  # the log keeps the latest lines of all functions
     run = bp.compile(step, state=[model, optimizer, scheduler]) if is_compiled else step
-    before = len(_traces())
-    return [(run(x).item(), optimizer.param_groups[0]["lr"]) for _ in range(8)], len(_traces()) - before
-
-
-def _traces():
-    return [line for line in bp.compile_log() if "traced, " in line]
+    found = [(run(x).item(), optimizer.param_groups[0]["lr"]) for _ in range(8)]
+    return found, sum(f"{step.__qualname__}: traced, " in line for line in bp.compile_log())
 
 
 @pytest.mark.parametrize("name", MADE)
