@@ -29,7 +29,7 @@ std::vector<Tensor> ClosedOver::call(Args args) {
   return inner_->call(args.first(n_own_));
 }
 
-// What stands for the tensors from outside is kept behind the function's own residuals.
+// The values of the tensors from outside are kept behind the function's own residuals.
 GraphFunction::Forward ClosedOver::forward(Args args) {
   const Args given = args.subspan(n_own_);
   const ReplacedTensors scope(replaced(given));

@@ -13,13 +13,13 @@
 #include "record/number_range.hpp"
 
 namespace backplane::core {
-namespace {
-
 bp_dtype dtype_of(const BuiltinCall& call, const bp_value& v) {
   BP_CHECK(v.tag == BP_TAG_DTYPE && v.u.i >= 0 && v.u.i < BP_DTYPE_COUNT, TYPE, call.op, ": ", call.name,
            " in its formula got ", tag_name(v.tag), "; expected a dtype");
   return static_cast<bp_dtype>(v.u.i);
 }
+
+namespace {
 
 bp_value make_dtype(bp_dtype dtype) {
   bp_value v{};

@@ -67,6 +67,9 @@ struct Builtin {
 };
 const Builtin* find_builtin(std::string_view name) noexcept;
 
+// The dtype that an input of the call is; throws if it is another value.
+bp_dtype dtype_of(const BuiltinCall& call, const bp_value& v);
+
 // A list of `values` in the tightest form: ints, floats, bools or tensors (absent ones allowed), else of values.
 // `tag_of_empty` is the tag of an empty one.
 bp_value make_list(ValueArena& arena, std::span<const bp_value> values, uint16_t tag_of_empty = BP_TAG_INT_LIST);

@@ -1,6 +1,6 @@
 // Signs of life between machines. A thread of each rank sends rank 0 a short message ten times a second (less often
 // among hundreds of ranks): what the rank waits for, and the first failure that it knows. Rank 0 answers with the first
-// failure of all. So a rank that is silent differs from one that is late, and rank 0 sees who waits for whom.
+// failure of all. So a rank that is silent differs from one that is late. Rank 0 sees which ranks wait for which.
 #pragma once
 
 #include <condition_variable>

@@ -114,8 +114,7 @@ void warn_of_late_rank(int32_t rank, const Waiting& waiting, int32_t late, const
 std::string hint_of(const char* call) {
   if (std::strncmp(call, "recv ", 5) != 0) return "";
   return ". A recv at the line of a send waits for its gradient: the rank that received the tensor has to "
-         "differentiate "
-         "`like`, too";
+         "differentiate `like`, too";
 }
 
 std::string Judge::look(const std::vector<RankView>& ranks, Edges& edges, Clock::time_point now) {

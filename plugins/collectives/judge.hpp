@@ -1,5 +1,5 @@
-// Whether ranks wait for each other in a circle, so that none of them ever goes on: one of them then calls something
-// else than the others. A rank that computes is late, and no part of a circle.
+// Whether ranks wait for each other in a circle, in which every rank would wait for ever: one of them then calls
+// something else than the others. A rank that computes is late, and no part of a circle.
 #pragma once
 
 #include <chrono>

@@ -53,13 +53,8 @@ NumbersOn::~NumbersOn() { formula_device = before_; }
 
 // Here, since the records know no devices.
 bp_value builtin::device_computes(const BuiltinCall& call) {
-  BP_CHECK(call.in[0].tag == BP_TAG_DTYPE, TYPE, call.op, ": ", call.name,
-           " in its formula got a value that is no dtype");
-  const bp_dtype_mask lacks = device_at(device_of_numbers()).properties.lacks;
-  bp_value result{};
-  result.tag = BP_TAG_BOOL;
-  result.u.i = (lacks & BP_DTYPE_BIT(call.in[0].u.i)) == 0;
-  return result;
+  const bp_dtype dtype = dtype_of(call, call.in[0]);
+  return make_bool((device_at(device_of_numbers()).properties.lacks & BP_DTYPE_BIT(dtype)) == 0);
 }
 
 bp_device device_of_numbers() { return formula_device.backend == kNowhere.backend ? default_device() : formula_device; }

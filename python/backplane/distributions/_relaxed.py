@@ -46,11 +46,8 @@ def _as(x, like):
     return x if isinstance(x, Tensor) else bp.asarray(x, dtype=like.dtype, device=like.device)
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that come near to Bernoulli's as the temperature falls, with samples that carry gradients."""
-
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args), SigmoidTransform())
+class _Relaxed(TransformedDistribution):
+    """Values made of the logits, or logarithms, of a relaxed distribution, whose parameters are these."""
 
     @property
     def temperature(self) -> Tensor:
@@ -63,6 +60,13 @@ class RelaxedBernoulli(TransformedDistribution):
     @property
     def logits(self) -> Tensor:
         return self.base_dist.logits  # type: ignore[attr-defined]
+
+
+class RelaxedBernoulli(_Relaxed):
+    """Numbers between 0 and 1 that come near to Bernoulli's as the temperature falls, with samples that carry gradients."""
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args), SigmoidTransform())
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -92,23 +96,11 @@ class ExpRelaxedCategorical(Distribution):
         return self._supported(inside, inside, "logarithms of probabilities", found)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Probabilities (*, n) that come near to one-hot vectors as the temperature falls, with samples that carry gradients (Gumbel-softmax)."""
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args), ExpTransform())
-
-    @property
-    def temperature(self) -> Tensor:
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits  # type: ignore[attr-defined]
 
 
 class OneHotCategorical(Distribution):
