@@ -6,8 +6,10 @@
 """
 
 from .._calls._ops import refuse_names as _refuse_names
+from . import constraints as constraints
 from . import transforms as transforms
 from ._circular import *
+from ._constraint_registry import *
 from ._continuous import *
 from ._continuous_bernoulli import *
 from ._counts import *

@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._distribution import Distribution, is_number, open_uniform, tensors
 
 __all__ = ["VonMises"]
@@ -32,6 +33,9 @@ class VonMises(Distribution):
 
     Samples lie from -π to π (Best and Fisher, 1979). mean is loc, the circular mean, and variance the circular one, 1 - E cos(x - loc).
     """
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = tensors("VonMises", loc=loc, concentration=concentration)

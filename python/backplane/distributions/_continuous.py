@@ -8,6 +8,8 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
+from ._constraints import Constraint
 from ._distribution import HALF_LOG_2PI, Distribution, above_zero, is_number, normal, open_uniform, tensors, uniform
 from ._ratios import log1p_square
 
@@ -17,6 +19,8 @@ __all__ = ["Cauchy", "Exponential", "Gumbel", "HalfNormal", "Laplace", "LogNorma
 class _LocScale(Distribution):
     """A distribution of loc + scale · z."""
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -69,6 +73,8 @@ class Normal(_LocScale):
 
 class LogNormal(_LocScale):
     """The distribution of exp(x) for normal x of this mean and standard deviation."""
+
+    support = constraints.positive
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return self._inside(bp.exp(self.loc + self.scale * normal(self._shape(sample_shape), self.loc, generator)))
@@ -200,6 +206,8 @@ class Cauchy(_LocScale):
 class HalfNormal(Distribution):
     """The distribution of |x| for normal x of mean 0."""
 
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
@@ -236,6 +244,8 @@ class HalfNormal(Distribution):
 class Exponential(Distribution):
     """The exponential distribution: density rate · exp(-rate · x)."""
 
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -279,6 +289,14 @@ class Uniform(Distribution):
         self._require("high", self.high, self.low < self.high, "numbers above low")
         super().__init__(self.low.shape)
 
+    @property
+    def arg_constraints(self) -> dict[str, Constraint]:
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.interval(self.low, self.high)
+
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return self._inside(self.low + (self.high - self.low) * uniform(self._shape(sample_shape), self.low, generator))
 
@@ -311,6 +329,10 @@ class Uniform(Distribution):
 class MultivariateNormal(Distribution):
     """The normal distribution of vectors: loc (*, n), and covariance_matrix or its Cholesky factor scale_tril (*, n, n)."""
 
+    arg_constraints = {
+        "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky,
+    }  # fmt: skip
+    support = constraints.real_vector
     has_rsample = True
 
     def __init__(self, loc: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._discrete import _given
 from ._distribution import Distribution, uniform
 from ._ratios import log1mexp
@@ -50,6 +51,8 @@ class ContinuousBernoulli(Distribution):
     probs of 0 and 1 are moved inwards by the precision of the dtype, as in PyTorch. lims has no effect: no formula is unstable near 1/2.
     """
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:

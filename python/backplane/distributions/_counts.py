@@ -10,6 +10,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._discrete import _chances, _given, _values
 from ._distribution import Distribution, open_uniform, tensors
 from ._gamma import log_gamma_sample
@@ -89,6 +90,9 @@ def _whole(x):
 class Poisson(Distribution):
     """The number of events that occur with this rate."""
 
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = tensors("Poisson", rate=rate)
         self._require("rate", self.rate, self.rate >= 0, "numbers of at least 0")
@@ -113,12 +117,18 @@ class Poisson(Distribution):
 class Binomial(Distribution):
     """How many of total_count draws succeed, each with probability probs; logits: log(probs / (1 - probs))."""
 
+    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
+
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = _given(self, probs, logits)
         self.total_count, self._parameter = tensors("Binomial", total_count=_values(total_count, given), given=given)
         self._require("total_count", self.total_count, _whole(self.total_count), "integers of at least 0")
         self._is_logits = logits is not None
         super().__init__(self._parameter.shape)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self.total_count)
 
     @property
     def probs(self) -> Tensor:
@@ -148,6 +158,9 @@ class Binomial(Distribution):
 
 class NegativeBinomial(Distribution):
     """How often a draw succeeds, with probability probs, before it has failed total_count times."""
+
+    arg_constraints = {"total_count": constraints.positive, "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    support = constraints.nonnegative_integer
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = _given(self, probs, logits)
@@ -181,6 +194,8 @@ class NegativeBinomial(Distribution):
 class Multinomial(Distribution):
     """How often each of n categories is drawn in total_count draws, by probabilities or logits (*, n), which need not be normalised."""
 
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         from ._discrete import Categorical
 
@@ -189,6 +204,10 @@ class Multinomial(Distribution):
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         self.total_count, self.probs, self.logits = total_count, self._categorical.probs, self._categorical.logits
         super().__init__(self._categorical.batch_shape, self.probs.shape[-1:])
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self):
+        return constraints.multinomial(self.total_count)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         shape = self._shape(sample_shape)

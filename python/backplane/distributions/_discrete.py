@@ -7,6 +7,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._distribution import Distribution, is_number, open_uniform, tensors, uniform
 from ._ratios import times
 
@@ -55,6 +56,9 @@ def _entropy(given, is_logits):
 class Bernoulli(Distribution):
     """1 with probability probs, else 0; logits: log(probs / (1 - probs))."""
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = _given(self, probs, logits)
         self._is_logits = logits is not None
@@ -94,6 +98,8 @@ class Bernoulli(Distribution):
 class Categorical(Distribution):
     """An integer below n, by probabilities or logits (*, n), which need not be normalised."""
 
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         _one("Categorical", probs, logits)
         argument = "probs" if logits is None else "logits"
@@ -109,6 +115,10 @@ class Categorical(Distribution):
             self.probs = bp.exp(self.logits)
         self._require(argument, given, is_number(self.probs), "finite numbers, at least one with a probability above 0")
         super().__init__(given.shape[:-1])
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self.probs.shape[-1] - 1)
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         logits = bp.stop_gradient(self.logits)
@@ -140,6 +150,9 @@ class Categorical(Distribution):
 
 class Geometric(Distribution):
     """How often a draw fails before it succeeds with probability probs."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = _given(self, probs, logits, above=True)

@@ -11,6 +11,8 @@ import backplane as bp
 from backplane import Generator, Tensor
 
 from .._calls._value_checks import require
+from . import constraints
+from ._constraints import Constraint
 
 __all__ = ["Distribution", "Independent"]
 
@@ -84,6 +86,16 @@ class Distribution:
     """
 
     has_rsample = False
+
+    @property
+    def arg_constraints(self) -> dict[str, Constraint]:
+        """Which values each parameter may have, by name; of most kinds also an attribute of the class."""
+        return {}
+
+    @property
+    def support(self) -> Constraint:
+        """Which values a draw may have; of most kinds also an attribute of the class."""
+        raise NotImplementedError(f"{type(self).__name__}: support is not defined")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -236,6 +248,11 @@ class Independent(Distribution):
         self.has_rsample = base_distribution.has_rsample
         split = len(batch) - reinterpreted_batch_ndims
         super().__init__(batch[:split], (*batch[split:], *base_distribution.event_shape))
+
+    @constraints.dependent_property
+    def support(self):
+        base = self.base_dist.support
+        return constraints.independent(base, self._count) if self._count else base
 
     def _summed(self, x: Tensor) -> Tensor:
         return bp.sum(x, axis=list(range(-self._count, 0))) if self._count else x

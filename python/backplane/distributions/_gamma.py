@@ -10,7 +10,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
-from . import _gamma_gradient
+from . import _gamma_gradient, constraints
 from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, normal, open_uniform, tensors
 from ._incomplete_gamma import gammainc, gammaincc, log_density, quantile, upper_quantile
 from ._ratios import dirichlet_entropy, gamma_entropy, log1p_square, log_beta, log_dirichlet, stirling_slope
@@ -42,6 +42,9 @@ def log_gamma_rsample(concentration: Tensor, shape: tuple[int, ...], generator: 
 
 class Gamma(Distribution):
     """The gamma distribution: density proportional to x ** (concentration - 1) · exp(-rate · x)."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         name = type(self).__name__
@@ -85,6 +88,8 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     """The distribution of a sum of df squared standard normal variables."""
 
+    arg_constraints = {"df": constraints.positive}
+
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         (self.df,) = tensors("Chi2", df=df)
         self._require("df", self.df, self.df > 0, "positive numbers")
@@ -93,6 +98,9 @@ class Chi2(Gamma):
 
 class InverseGamma(Distribution):
     """The distribution of 1 / x for a gamma variable x."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.base_dist = Gamma(concentration, rate, validate_args=validate_args)
@@ -138,6 +146,9 @@ class InverseGamma(Distribution):
 
 class Beta(Distribution):
     """The beta distribution: density proportional to x ** (concentration1 - 1) · (1 - x) ** (concentration0 - 1)."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = tensors("Beta", concentration1=concentration1, concentration0=concentration0)
@@ -188,6 +199,9 @@ class Beta(Distribution):
 class Dirichlet(Distribution):
     """The distribution over probabilities (*, n) with density proportional to the product of x ** (concentration - 1)."""
 
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         (self.concentration,) = tensors("Dirichlet", concentration=concentration)
         if self.concentration.ndim < 1:
@@ -230,6 +244,8 @@ class Dirichlet(Distribution):
 class FisherSnedecor(Distribution):
     """The F distribution: of the ratio of two chi-squared variables of df1 and df2 degrees of freedom, each divided by its degrees."""
 
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
     has_rsample = True
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
@@ -266,6 +282,9 @@ class FisherSnedecor(Distribution):
 
 class StudentT(Distribution):
     """Student's distribution of df degrees of freedom, moved to loc and stretched by scale."""
+
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = tensors("StudentT", df=df, loc=loc, scale=scale)

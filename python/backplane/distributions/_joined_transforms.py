@@ -8,6 +8,8 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
+from . import constraints
+from ._constraints import Constraint
 from ._distribution import Distribution
 from ._transforms import ComposeTransform, Transform, sum_last
 
@@ -22,6 +24,7 @@ identity_transform = ComposeTransform([])
 class AbsTransform(Transform):
     """|x|. The inverse is the positive one; the function has no log_abs_det_jacobian."""
 
+    codomain = constraints.nonnegative
     bijective = False
 
     def _call(self, x: Tensor) -> Tensor:
@@ -34,6 +37,7 @@ class AbsTransform(Transform):
 class SoftmaxTransform(Transform):
     """softmax(x) over the last axis. The inverse is log(y), one of many; the function has no log_abs_det_jacobian."""
 
+    codomain = constraints.simplex
     event_dim_in = event_dim_out = 1
     bijective = False
 
@@ -47,10 +51,15 @@ class SoftmaxTransform(Transform):
 class CumulativeDistributionTransform(Transform):
     """The cumulative distribution function of a distribution of numbers, from the numbers to (0, 1)."""
 
+    codomain = constraints.unit_interval
     sign = 1
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
+
+    @property
+    def domain(self) -> Constraint:
+        return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
@@ -75,6 +84,14 @@ class IndependentTransform(Transform):
         self.base_transform, self.reinterpreted_batch_ndims = base_transform, int(reinterpreted_batch_ndims)
         self.event_dim_in = base_transform.event_dim_in + self.reinterpreted_batch_ndims
         self.event_dim_out = base_transform.event_dim_out + self.reinterpreted_batch_ndims
+
+    @property
+    def domain(self) -> Constraint:
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
     def sign(self) -> Any:
@@ -154,6 +171,14 @@ class CatTransform(Transform):
             raise bp.ArgumentValueError(f"CatTransform: argument lengths: found {len(self.lengths)} numbers, expected one per transform, {len(self.transforms)}")
         self.event_dim_in = self.event_dim_out = max(part.event_dim_in for part in self.transforms)
 
+    @property
+    def domain(self) -> Constraint:
+        return constraints.cat([part.domain for part in self.transforms], self.dim, self.lengths)
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
+
     def _parts(self, x: Tensor) -> list[Tensor]:
         if x.shape[self.dim] != sum(self.lengths):
             raise bp.ShapeError(f"CatTransform: found {x.shape[self.dim]} elements on axis {self.dim}, expected {sum(self.lengths)}")
@@ -194,6 +219,14 @@ class StackTransform(CatTransform):
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0) -> None:
         super().__init__(tseq, dim)
+
+    @property
+    def domain(self) -> Constraint:
+        return constraints.stack([part.domain for part in self.transforms], self.dim)
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.stack([part.codomain for part in self.transforms], self.dim)
 
     def _parts(self, x: Tensor) -> list[Tensor]:
         if x.shape[self.dim] != len(self.transforms):

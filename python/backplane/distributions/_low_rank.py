@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._distribution import HALF_LOG_2PI, Distribution, is_number, normal, tensors
 from ._transforms import broadcast
 
@@ -20,6 +21,8 @@ class LowRankMultivariateNormal(Distribution):
     loc (*, n), cov_factor (*, n, k), cov_diag (*, n), positive. The work of log_prob grows with n · k², and no n x n matrix is made.
     """
 
+    arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2), "cov_diag": constraints.independent(constraints.positive, 1)}
+    support = constraints.real_vector
     has_rsample = True
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:

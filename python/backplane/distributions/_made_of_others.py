@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._continuous import Normal
 from ._discrete import Categorical
 from ._distribution import Distribution
@@ -49,6 +50,14 @@ class TransformedDistribution(Distribution):
         self._is_whole = tuple(self._whole.inverse_shape(shape)) == base  # else the transform broadcasts, and samples need the larger shape
         split = len(shape) - event
         super().__init__(shape[:split], shape[split:])
+
+    @constraints.dependent_property(is_discrete=False)
+    def support(self):
+        if not self.transforms:
+            return self.base_dist.support
+        last = self.transforms[-1].codomain
+        more = len(self.event_shape) - last.event_dim
+        return constraints.independent(last, more) if more > 0 else last
 
     def _base_sample(self, draw: Any, sample_shape: Any, generator: Generator | None) -> Tensor:
         if not self._is_whole:
@@ -118,6 +127,9 @@ def any_tensor(one: Any) -> Tensor:
 class LogisticNormal(TransformedDistribution):
     """Probabilities (*, n + 1) made of normal numbers (*, n) of this mean (loc) and standard deviation (scale), by StickBreakingTransform."""
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         normal = Normal(loc, scale, validate_args=validate_args)
         super().__init__(normal if normal.batch_shape else Normal(normal.loc[None], normal.scale[None], validate_args=validate_args), StickBreakingTransform())
@@ -156,6 +168,10 @@ class MixtureSameFamily(Distribution):
             )
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         super().__init__(broadcast(batch[:-1], mixture_distribution.batch_shape), component_distribution.event_shape)
+
+    @constraints.dependent_property
+    def support(self):
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def _weights(self) -> Tensor:
         probs = self.mixture_distribution.probs

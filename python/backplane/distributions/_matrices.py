@@ -8,6 +8,8 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
+from ._constraints import Constraint
 from ._continuous import MultivariateNormal
 from ._distribution import Distribution, normal, tensors
 from ._gamma import Beta, log_gamma_rsample
@@ -36,6 +38,7 @@ class Wishart(Distribution):
     df (*), and one of covariance_matrix, precision_matrix and scale_tril (*, n, n), of the vectors. Samples come from Bartlett's decomposition.
     """
 
+    support = constraints.positive_definite
     has_rsample = True
 
     def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
@@ -50,6 +53,11 @@ class Wishart(Distribution):
         self._require("df", df, df > n - 1, f"numbers above {n - 1}")
         self.df, self.scale_tril = bp.broadcast_to(df, batch), bp.broadcast_to(root, (*batch, n, n))
         super().__init__(batch, (n, n))
+
+    @property
+    def arg_constraints(self) -> dict[str, Constraint]:
+        matrices = {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+        return {**matrices, "df": constraints.greater_than(self.event_shape[0] - 1)}
 
     @property
     def covariance_matrix(self) -> Tensor:
@@ -101,6 +109,8 @@ class LKJCholesky(Distribution):
     concentration (*), positive; 1 is uniform over correlation matrices. Samples by the onion method (Lewandowski, Kurowicka and Joe, 2009).
     """
 
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
     has_rsample = True
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:

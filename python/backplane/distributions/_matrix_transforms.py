@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import backplane as bp
 from backplane import Tensor
 
+from . import constraints
 from ._transforms import Transform
 
 __all__ = ["CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform"]
@@ -22,6 +23,7 @@ class LowerCholeskyTransform(Transform):
     """Matrices (*, n, n) to lower triangular ones with a positive diagonal: exp of the diagonal; what is above it is left out."""
 
     event_dim_in = event_dim_out = 2
+    codomain = constraints.lower_cholesky
 
     def _call(self, x: Tensor) -> Tensor:
         return _with_diagonal(x, bp.exp(bp.linalg.diagonal(x)))
@@ -37,6 +39,7 @@ class PositiveDefiniteTransform(Transform):
     """Matrices (*, n, n) to positive definite ones: l · lᵀ of LowerCholeskyTransform's l."""
 
     event_dim_in = event_dim_out = 2
+    codomain = constraints.positive_definite
 
     def _call(self, x: Tensor) -> Tensor:
         lower = LowerCholeskyTransform()(x)
@@ -59,6 +62,7 @@ class CorrCholeskyTransform(Transform):
     """
 
     event_dim_in, event_dim_out = 1, 2
+    codomain = constraints.corr_cholesky
 
     def _triangle(self, n: int) -> list[tuple[int, int]]:
         """The places below the diagonal, row by row."""

@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._distribution import Distribution, above_zero, between_zero_and_one, is_number, open_uniform, tensors, uniform
 from ._ratios import log1mexp, log1p_square, log_beta
 
@@ -33,6 +34,9 @@ class _OfTwo(Distribution):
 
 class Weibull(_OfTwo):
     """The Weibull distribution: P(X > x) = exp(-(x / scale) ** concentration)."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
 
     _names = ("scale", "concentration")
     scale: Tensor
@@ -77,12 +81,18 @@ class Weibull(_OfTwo):
 class Pareto(_OfTwo):
     """The Pareto distribution: P(X > x) = (scale / x) ** alpha from scale on."""
 
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
     _names = ("scale", "alpha")
     scale: Tensor
     alpha: Tensor
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         super().__init__(scale, alpha)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.greater_than_eq(self.scale)
 
     def rsample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         return self.scale * open_uniform(self._shape(sample_shape), self.scale, generator) ** (-1 / self.alpha)
@@ -120,6 +130,7 @@ class GeneralizedPareto(Distribution):
     A negative concentration ends the support at loc - scale / concentration; 0 gives the exponential distribution.
     """
 
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
@@ -129,6 +140,11 @@ class GeneralizedPareto(Distribution):
             self._require(argument, x, is_number(x), "numbers")
         self._require("scale", self.scale, self.scale > 0, "positive numbers")
         super().__init__(self.loc.shape)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        ends = self.concentration < 0
+        return constraints.interval(self.loc, bp.where(ends, self.loc - self.scale / bp.where(ends, self.concentration, 1), bp.inf))
 
     def _log_above(self, z: Tensor) -> Tensor:
         """log P(X > x) for z >= 0 within the support."""
@@ -182,6 +198,9 @@ class GeneralizedPareto(Distribution):
 class Kumaraswamy(_OfTwo):
     """A distribution on (0, 1) like Beta, with samples that carry gradients: P(X <= x) = 1 - (1 - x ** a) ** b."""
 
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+
     _names = ("concentration1", "concentration0")
     concentration1: Tensor
     concentration0: Tensor
@@ -233,6 +252,8 @@ class Kumaraswamy(_OfTwo):
 class HalfCauchy(Distribution):
     """The distribution of |x| for a Cauchy variable x around 0. Its mean and variance do not exist: infinite."""
 
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import backplane as bp
 from backplane import Generator, Tensor
 
+from . import constraints
 from ._discrete import Categorical, _given
 from ._distribution import Distribution, is_number, open_uniform, tensors
 from ._made_of_others import TransformedDistribution
@@ -22,6 +23,8 @@ __all__ = [
 class LogitRelaxedBernoulli(Distribution):
     """The logits of RelaxedBernoulli's values: (logits + a logistic number) / temperature."""
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -65,6 +68,9 @@ class _Relaxed(TransformedDistribution):
 class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 that come near to Bernoulli's as the temperature falls, with samples that carry gradients."""
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args), SigmoidTransform())
 
@@ -72,6 +78,8 @@ class RelaxedBernoulli(_Relaxed):
 class ExpRelaxedCategorical(Distribution):
     """The logarithms of RelaxedOneHotCategorical's values (*, n)."""
 
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -99,12 +107,18 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(_Relaxed):
     """Probabilities (*, n) that come near to one-hot vectors as the temperature falls, with samples that carry gradients (Gumbel-softmax)."""
 
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args), ExpTransform())
 
 
 class OneHotCategorical(Distribution):
     """One-hot vectors (*, n), by probabilities or logits (*, n), which need not be normalised."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.one_hot
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args=validate_args)

@@ -9,6 +9,9 @@ from typing import Any
 import backplane as bp
 from backplane import Tensor
 
+from . import constraints
+from ._constraints import Constraint
+
 __all__ = [
     "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "SoftplusTransform", "StickBreakingTransform",
     "TanhTransform", "Transform",
@@ -20,10 +23,29 @@ class Transform:
 
     A subclass defines _call, _inverse and log_abs_det_jacobian. event_dim_in and event_dim_out: how many axes of x and of y, from the
     last one, one value of the function takes and gives; the logarithm is summed over those of x. 0: it acts on each element.
+    domain and codomain, constraints, may be stated instead; the counts are then theirs.
     """
 
-    event_dim_in = event_dim_out = 0
+    event_dim_in: int = 0
+    event_dim_out: int = 0
     bijective = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for fact, name in (("event_dim_in", "domain"), ("event_dim_out", "codomain")):
+            stated = vars(cls).get(name)
+            if isinstance(stated, Constraint) and not constraints.is_dependent(stated) and fact not in vars(cls):
+                setattr(cls, fact, stated.event_dim)
+
+    @property
+    def domain(self) -> Constraint:
+        """Which x the function takes: numbers, if the class states nothing else."""
+        return constraints.independent(constraints.real, self.event_dim_in) if self.event_dim_in else constraints.real
+
+    @property
+    def codomain(self) -> Constraint:
+        """Which y the function has as values: numbers, if the class states nothing else."""
+        return constraints.independent(constraints.real, self.event_dim_out) if self.event_dim_out else constraints.real
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._call(x)
@@ -73,6 +95,14 @@ class _Inverse(Transform):
         return self._of
 
     @property
+    def domain(self) -> Constraint:
+        return self._of.codomain
+
+    @property
+    def codomain(self) -> Constraint:
+        return self._of.domain
+
+    @property
     def sign(self) -> Any:
         return self._of.sign
 
@@ -106,6 +136,12 @@ def sum_last(x: Tensor, count: int) -> Tensor:
     return bp.sum(x, axis=list(range(-count, 0))) if count else x
 
 
+def _widened(one: Constraint, event_dim: int) -> Constraint:
+    """A constraint of values with this number of axes."""
+    more = event_dim - one.event_dim
+    return constraints.independent(one, more) if more else one
+
+
 class ComposeTransform(Transform):
     """One transform after the other, the first one first."""
 
@@ -117,6 +153,14 @@ class ComposeTransform(Transform):
             needed = max(needed, part.event_dim_in - at)
             at += part.event_dim_out - part.event_dim_in
         self.event_dim_in, self.event_dim_out = needed, needed + at
+
+    @property
+    def domain(self) -> Constraint:
+        return _widened(self.parts[0].domain, self.event_dim_in) if self.parts else constraints.real
+
+    @property
+    def codomain(self) -> Constraint:
+        return _widened(self.parts[-1].codomain, self.event_dim_out) if self.parts else constraints.real
 
     def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
@@ -162,6 +206,7 @@ class ComposeTransform(Transform):
 class ExpTransform(Transform):
     """exp(x)."""
 
+    codomain = constraints.positive
     sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
@@ -179,6 +224,8 @@ class ExpTransform(Transform):
 
 class PowerTransform(Transform):
     """x ** exponent, of positive x."""
+
+    domain = codomain = constraints.positive
 
     def __init__(self, exponent: Any) -> None:
         self.exponent = exponent
@@ -208,6 +255,7 @@ class PowerTransform(Transform):
 class SigmoidTransform(Transform):
     """1 / (1 + exp(-x))."""
 
+    codomain = constraints.unit_interval
     sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
@@ -226,6 +274,7 @@ class SigmoidTransform(Transform):
 class SoftplusTransform(Transform):
     """log(1 + exp(x))."""
 
+    codomain = constraints.positive
     sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
@@ -244,6 +293,7 @@ class SoftplusTransform(Transform):
 class TanhTransform(Transform):
     """tanh(x)."""
 
+    codomain = constraints.interval(-1.0, 1.0)
     sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
@@ -293,6 +343,7 @@ class AffineTransform(Transform):
 class StickBreakingTransform(Transform):
     """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of the rest."""
 
+    codomain = constraints.simplex
     event_dim_in = event_dim_out = 1
 
     def _shifts(self, count: int, like: Tensor) -> Tensor:
