@@ -1,10 +1,11 @@
-"""Optimisers under PyTorch's names, `lr_scheduler`, averages of weights (`swa_utils`), schedules as functions (`schedules`), and the optimisers as pure functions in lower case.
+"""Optimisers under PyTorch's names, `lr_scheduler`, averages of weights (`swa_utils`), schedules as functions (`schedules`), losses per example (`losses`), and the optimisers as pure functions in lower case.
 
     optimizer = bp.optim.AdamW(model.parameters(), lr=1e-3)
     loss.backward()
     optimizer.step()
 """
 
+from . import losses as losses
 from . import lr_scheduler as lr_scheduler
 from . import schedules as schedules
 from . import swa_utils as swa_utils
@@ -12,6 +13,7 @@ from .._calls._ops import refuse_names as _refuse_names
 from ._averages import *
 from ._functional import *
 from ._gradient_transforms import *
+from ._gradient_wrappers import *
 from ._lbfgs import *
 from ._optimizer import *
 from ._optimizers import *

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import backplane as bp
 from backplane import Tensor
 
-__all__ = ["GradientTransformation", "add_decayed_weights", "chain", "clip", "clip_by_global_norm", "scale", "scale_by_schedule", "zero_nans"]
+from ._functional import like
+
+__all__ = ["GradientTransformation", "add_decayed_weights", "chain", "clip", "clip_by_global_norm", "identity", "scale", "scale_by_schedule", "set_to_zero", "zero_nans"]
 
 
 class GradientTransformation(NamedTuple):
@@ -68,12 +70,22 @@ def chain(*transforms: Any) -> GradientTransformation:
 
 def clip(max_delta: float) -> GradientTransformation:
     """Each element within -max_delta and max_delta."""
-    return _stateless(lambda u, p: bp.clip(u, -max_delta, max_delta))
+    return _stateless(lambda u, p: bp.clip(u, like(-max_delta, u), like(max_delta, u)))
 
 
 def scale(step_size: float) -> GradientTransformation:
     """Times a number."""
-    return _stateless(lambda u, p: u * step_size)
+    return _stateless(lambda u, p: u * like(step_size, u))
+
+
+def identity() -> GradientTransformation:
+    """No change."""
+    return GradientTransformation(lambda params: (), lambda updates, state, params=None: (updates, state))
+
+
+def set_to_zero() -> GradientTransformation:
+    """0 in the place of every gradient: the parameters stay as they are."""
+    return _stateless(lambda u, p: bp.zeros_like(u))
 
 
 def zero_nans() -> GradientTransformation:
@@ -87,7 +99,7 @@ def add_decayed_weights(weight_decay: float) -> GradientTransformation:
     def change(u, p):
         if p is None:
             raise bp.ArgumentValueError("add_decayed_weights: argument params: found None, expected the parameters")
-        return u + weight_decay * p
+        return u + like(weight_decay, u) * p
 
     return _stateless(change)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -223,6 +224,8 @@ def _pure(optimizer: type[Optimizer]) -> Callable[..., Functional]:
         probe = optimizer([bp.zeros((1, 1))], *args, **options)
         return make(probe.rule, {name: value for name, value in probe.param_groups[0].items() if name != "params"})
 
+    own = inspect.signature(optimizer.__init__)
+    made.__signature__ = own.replace(parameters=list(own.parameters.values())[2:], return_annotation="Functional")  # type: ignore[attr-defined]
     made.__name__ = made.__qualname__ = optimizer.__name__.lower()
     made.__doc__ = f"{optimizer.__doc__}\n\n    As pure functions init and update (see Functional), with the options of {optimizer.__name__}.\n    "
     return made

@@ -28,9 +28,17 @@ class Rule:
         """Refuses a parameter that the rule cannot take."""
 
 
+def decays(h):
+    """Do the weights decay? A tensor says yes: a trace cannot read its value."""
+    return isinstance(h["weight_decay"], bp.Tensor) or h["weight_decay"] != 0
+
+
 def decayed(p, g, h):
     """The gradient with the derivative of weight_decay / 2 · p²."""
-    return g + h["weight_decay"] * p if h["weight_decay"] else g
+    if not decays(h):
+        return g
+    decay = h["weight_decay"]
+    return g + (decay.astype(p.dtype).to(p.device) if isinstance(decay, bp.Tensor) else decay) * p
 
 
 def towards(a, b, share):
@@ -77,7 +85,7 @@ class Adam(Rule):
         b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
-        elif h["weight_decay"]:
+        elif decays(h):
             p = p * n["kept"]
         m = towards(s["exp_avg"], g, n["rest"])
         v = b2 * s["exp_avg_sq"] + (1 - b2) * (g * g)
@@ -108,7 +116,7 @@ class NAdam(Adam):
         b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
-        elif h["weight_decay"]:
+        elif decays(h):
             p = p * n["kept"]
         product = s["mu_product"] * n["mu"]
         m = towards(s["exp_avg"], g, n["rest"])
@@ -140,7 +148,7 @@ class RAdam(Adam):
         b2 = h["betas"][1]
         if not self.is_decoupled(h):
             g = decayed(p, g, h)
-        elif h["weight_decay"]:
+        elif decays(h):
             p = p * n["kept"]
         m = towards(s["exp_avg"], g, n["rest"])
         v = b2 * s["exp_avg_sq"] + (1 - b2) * (g * g)
@@ -267,7 +275,7 @@ class Lion(Rule):
     def apply(self, p, g, s, n, h):
         b2 = h["betas"][1]
         direction = bp.sign(towards(g, s["exp_avg"], n["momentum"]))
-        p = p * n["kept"] if h["weight_decay"] else p
+        p = p * n["kept"] if decays(h) else p
         return p - n["lr"] * direction, {"exp_avg": towards(g, s["exp_avg"], b2)}
 
 
@@ -293,7 +301,7 @@ class Adafactor(Rule):
         eps1, eps2 = h["eps"]
         eps1 = bp.finfo(p.dtype).eps if eps1 is None else eps1
         size = bp.maximum(_rms(p), eps2) * n["rho"]
-        p = p * n["kept"] if h["weight_decay"] else p
+        p = p * n["kept"] if decays(h) else p
         square, new = g * g, {"row_var": None, "col_var": None, "variance": None}
         if g.ndim > 1:
             rows = new["row_var"] = towards(s["row_var"], bp.mean(square, axis=-1, keepdims=True), n["share"])
@@ -331,7 +339,7 @@ class Muon(Rule):
         ratio = max(1, rows / columns) ** 0.5
         if h["adjust_lr_fn"] == "match_rms_adamw":
             ratio = 0.2 * max(rows, columns) ** 0.5
-        p = p * n["kept"] if h["weight_decay"] else p
+        p = p * n["kept"] if decays(h) else p
         return p - (n["lr"] * ratio) * update, {"momentum_buffer": buffer}
 
 
