@@ -6,7 +6,7 @@ from .. import _core
 from .._calls._ops import NAMESPACE, ops
 from .._runtime._system import manual_seed
 from ._calls import float64
-from ._numpy_distributions import Distributions
+from ._numpy_rare_distributions import RareDistributions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _broadcast(size, *parameters):
     return broadcast_shapes(*(getattr(p, "shape", ()) for p in parameters))
 
 
-class Generator(Distributions):
+class Generator(RareDistributions):
     """Draws random numbers as numpy.random.Generator does; float64, and int64 unless stated."""
 
     def __init__(self, generator: Any = None) -> None:
