@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import backplane as bp
@@ -100,12 +100,22 @@ transform_to.register(constraints.positive_definite, lambda constraint: Positive
 transform_to.register(constraints.positive_semidefinite, lambda constraint: PositiveDefiniteTransform())
 
 
-def _parts(registry: ConstraintRegistry, cseq: Sequence[Constraint]) -> list[Transform]:
-    return [registry(part) for part in cseq]
+def _register_parts(registry: ConstraintRegistry) -> None:
+    """The constraints that are made of others, through the transforms of these."""
+
+    def to_independent(one):
+        return IndependentTransform(registry(one.base_constraint), one.reinterpreted_batch_ndims)
+
+    def to_cat(one):
+        return CatTransform([registry(part) for part in one.cseq], one.dim, one.lengths)
+
+    def to_stack(one):
+        return StackTransform([registry(part) for part in one.cseq], one.dim)
+
+    registry.register(constraints.independent, to_independent)
+    registry.register(constraints.cat, to_cat)
+    registry.register(constraints.stack, to_stack)
 
 
-for _registry in (biject_to, transform_to):
-    _registry.register(constraints.independent, lambda c, to=_registry: IndependentTransform(to(c.base_constraint), c.reinterpreted_batch_ndims))
-    _registry.register(constraints.cat, lambda c, to=_registry: CatTransform(_parts(to, c.cseq), c.dim, c.lengths))
-    _registry.register(constraints.stack, lambda c, to=_registry: StackTransform(_parts(to, c.cseq), c.dim))
-del _registry
+_register_parts(biject_to)
+_register_parts(transform_to)

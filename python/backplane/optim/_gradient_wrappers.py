@@ -63,7 +63,7 @@ def _joined(structure, updates, params):
 
 
 class MaskedState(NamedTuple):
-    """The state of masked: that of the inner transformation for the list of the chosen parameters."""
+    """The state of masked: the state of the inner transformation for the list of the chosen parameters."""
 
     inner_state: Any
 
@@ -231,7 +231,7 @@ def _chosen(is_last, new, old):
 class InjectHyperparamsState(NamedTuple):
     """count: the steps so far. hyperparams: the options of the next step by name, which a program may replace. inner_state: the optimiser's."""
 
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]
     hyperparams: dict[str, Any]
     inner_state: Any
 

@@ -26,7 +26,7 @@ def _error(name: str, predictions: Tensor, targets: Any) -> Tensor:
     if targets is None:
         return predictions
     if isinstance(targets, Tensor) and targets.shape != predictions.shape:
-        raise bp.ShapeError(f"{name}: argument targets: found shape {tuple(targets.shape)}, expected that of the predictions, {tuple(predictions.shape)}")
+        raise bp.ShapeError(f"{name}: argument targets: found shape {tuple(targets.shape)}, expected the shape of the predictions, {tuple(predictions.shape)}")
     return predictions - targets
 
 
@@ -74,7 +74,7 @@ def hinge_loss(predictor_outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def multiclass_hinge_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """How far a wrong score (*, n), plus 1, is above that of the label (*): max over j of score[j] + (j != label) - score[label]."""
+    """How far a wrong score (*, n), plus 1, is above the score of the label (*): max over j of score[j] + (j != label) - score[label]."""
     right = bp.one_hot(labels, scores.shape[-1]).astype(scores.dtype)
     return bp.max(scores + 1 - right, axis=-1) - bp.sum(scores * right, axis=-1)
 

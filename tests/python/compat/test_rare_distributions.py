@@ -1,4 +1,4 @@
-"""Samplers of numpy.random that reject candidates: the frequencies are those of the probabilities, in the middle and in the tails."""
+"""Samplers of numpy.random that reject candidates: the frequencies agree with the probabilities, in the middle and in the tails."""
 
 import math
 

@@ -62,7 +62,7 @@ def test_edges():
 
 
 def test_shapes_that_do_not_fit():
-    with pytest.raises(bp.ShapeError, match=r"l2_loss: argument targets: found shape \(3,\), expected that of the predictions, \(3, 1\)"):
+    with pytest.raises(bp.ShapeError, match=r"l2_loss: argument targets: found shape \(3,\), expected the shape of the predictions, \(3, 1\)"):
         losses.l2_loss(bp.ones((3, 1)), bp.ones(3))
     with pytest.raises(bp.ShapeError, match=r"labels: found shape \(3, 1\), expected \(3,\)"):
         losses.softmax_cross_entropy_with_integer_labels(bp.ones((3, 2)), bp.zeros((3, 1), dtype=bp.int64))
