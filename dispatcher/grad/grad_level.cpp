@@ -56,6 +56,12 @@ Tensor GradLevel::track(const Tensor& input) {
   return wrapped;
 }
 
+void GradLevel::check_write(const Call& call, const TensorImpl& target) {
+  BP_CHECK(!target.wrapper->shared || !recording_, VALUE, call.op.record->name,
+           ": an in-place change of a tensor that requires a gradient and is a leaf; use the out-of-place form, or "
+           "change it with gradients off (no_grad)");
+}
+
 void GradLevel::handle(const Call& call) {
   bool wanted = recording_ && (!is_passive || notes_suspended) && has_history(*this, call);
   const bool noted = wanted && captures && !notes_suspended;

@@ -19,12 +19,15 @@ class GradLevel final : public Level {
   ~GradLevel() override;
   void handle(const Call& call) override;
   std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) override;
+  bool writes_through() const override { return is_tape; }
+  void check_write(const Call& call, const TensorImpl& target) override;
 
   bool* recording() override { return &recording_; }
   // A leaf of this level's graph around `input`.
   Tensor track(const Tensor& input);
 
   Captures* captures = nullptr;  // not owned: calls are noted there instead of being recorded
+  bool is_tape = false;          // of a TapeScope
   bool is_passive = false;       // the derivatives of what runs are given by rules: nothing is recorded
   std::vector<Edge> inputs;      // owned: the leaves, in the order of `track`
   std::vector<Tensor> below;     // what they wrap

@@ -277,15 +277,26 @@ void join_base(Level& level, TensorImpl* target) {
 void write_below(Level& level, const Call& call, TensorImpl* target) {
   const Unwrapped below(level, call);
   bp_value out = call.outs[0];
-  out.u.t = unwrap(level, target);
+  if (TensorImpl* inner = unwrap(level, target)) out.u.t = inner;
   BelowLevel scope(level);
   dispatch({call.op, below.args, call.n_args, &out, 1, call.mask});
+}
+
+// Is the call recorded, and does an argument have a history at this level?
+bool is_recorded(Level& level, const Call& call) {
+  bool any = false;
+  each_tensor(call.args, call.n_args, [&](TensorImpl* t) {
+    if (!wrapper_of(level, t)) return;
+    if (t->view) refresh(t);
+    any = any || t->node;
+  });
+  return any && records(level);
 }
 
 // `out` of a function that is written down: what the op returns is copied into the given tensors.
 void write_outputs(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;
-  BP_CHECK(&level == level.every_call, VALUE, name, ": writing into a given output (out) is refused inside ",
+  BP_CHECK(&level == level.every_call || level.writes_through(), VALUE, name, ": writing into a given output (out) is refused inside ",
            level.transform, "; use the result that the op returns");
   bool differentiated = false;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) { differentiated = differentiated || is_differentiated(*t); });
@@ -332,6 +343,8 @@ void change_in_place(Level& level, const Call& call) {
   const bool inplace =
       target && call.n_args > 0 && call.args[0].tag == BP_TAG_TENSOR && impl(call.args[0].u.t) == target;
   if (!inplace && !(target && &call.op == &role_op(Role::kCopy))) return write_outputs(level, call);
+  if (!wrapper_of(level, target) && level.writes_through() && !is_recorded(level, call))
+    return write_below(level, call, target);
   BP_CHECK(wrapper_of(level, target), VALUE, name, ": a value of ", level.transform,
            " cannot be written into a tensor that ", level.transform,
            " does not follow: a tensor from outside, or one computed only from such tensors. Fix: write "

@@ -233,8 +233,8 @@ void send(const Call& call) {
 void call_level(const Call& call) {
   if (!ReplacedTensors::any()) [[likely]]
     return send(call);
-  const WithReplaced with(call);
-  if (with.any()) return dispatch(with.call());  // what stands for a tensor may be of no level
+  WithReplaced with(call);
+  if (with.any()) return with.dispatch();  // what stands for a tensor may be of no level
   send(call);
 }
 
@@ -272,6 +272,7 @@ const char* differentiated_by(const Tensor& tensor) {
 }
 
 bool transforms_active() noexcept { return core::thread_state.level != nullptr; }
+uint32_t transform_depth() noexcept { return core::thread_state.depth; }
 
 bool every_call_taken() noexcept { return core::thread_state.level && core::thread_state.level->every_call; }
 

@@ -35,6 +35,9 @@ class Level {
   // The call of an op that takes a function, which every level handles (graph_call.hpp).
   virtual std::vector<Tensor> call_graph(const OpEntry& op, GraphFunction& function, std::span<const Tensor> args) = 0;
 
+  // Around a function that runs as a whole, and not as a transform's: what it writes into tensors from outside reaches
+  // them, where no derivative is lost.
+  virtual bool writes_through() const { return false; }
   // Throws if an in-place change of this wrapper, which is not a view of another, would be lost.
   virtual void check_write(const Call& call, const TensorImpl& target);
   // Of a level that takes every call: the wrapper that stands for a tensor from outside, as long as it is active, in
@@ -43,6 +46,9 @@ class Level {
   // Hears of a tensor without wrapper whose values are read, and throws where it has, by what the level has seen,
   // others than its memory holds.
   virtual void note_read(TensorImpl&, const char* /*who*/) {}
+
+  // From now on: tensors from outside that require a gradient, and that are used while calls are recorded, are appended.
+  virtual void note_differentiable(std::vector<Tensor>* /*noted*/) {}
 
   // For errors, where the level knows the user's program: " (FILE:LINE in FUNCTION)", the line that runs now.
   virtual std::string line_of_program() const { return {}; }

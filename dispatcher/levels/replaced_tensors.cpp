@@ -8,23 +8,42 @@ namespace {
 thread_local constinit const ReplacedTensors* replaced_now = nullptr;
 }
 
-ReplacedTensors::ReplacedTensors(Pairs pairs) : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
+ReplacedTensors::ReplacedTensors(Pairs pairs)
+    : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
+ReplacedTensors::ReplacedTensors(Pairs pairs, const Level& level)
+    : pairs_(std::move(pairs)), level_(&level), outer_(std::exchange(replaced_now, this)) {}
 ReplacedTensors::~ReplacedTensors() { replaced_now = outer_; }
 bool ReplacedTensors::any() noexcept { return replaced_now != nullptr; }
 
+bool ReplacedTensors::is_active() const noexcept {
+  const Level* level = level_ ? thread_state.level : nullptr;
+  while (level && level != level_) level = level->below;
+  return level == level_;
+}
+
+TensorImpl* ReplacedTensors::found(TensorImpl* tensor) const noexcept {
+  if (!is_active()) return nullptr;
+  for (size_t i = 0; i < pairs_.tensors.size(); ++i)
+    if (pairs_.tensors[i].get() == tensor) return impl(pairs_.values[i]);
+  return nullptr;
+}
+
 TensorImpl* ReplacedTensors::value_of(TensorImpl* tensor) noexcept {
-  const auto in = [](const Pairs& pairs, TensorImpl* of) {
-    for (size_t i = 0; i < pairs.tensors.size(); ++i)
-      if (pairs.tensors[i].get() == of) return impl(pairs.values[i]);
-    return of;
-  };
-  for (const ReplacedTensors* scope = replaced_now; scope; scope = scope->outer_) tensor = in(scope->pairs_, tensor);
+  for (const ReplacedTensors* scope = replaced_now; scope; scope = scope->outer_)
+    if (TensorImpl* value = scope->found(tensor)) tensor = value;
   return tensor;
+}
+
+bool ReplacedTensors::takes_writes(TensorImpl* tensor) noexcept {
+  for (const ReplacedTensors* scope = replaced_now; scope; scope = scope->outer_)
+    if (scope->found(tensor)) return scope->level_ != nullptr;
+  return true;
 }
 
 ReplacedTensors::Pairs ReplacedTensors::now() {
   Pairs all;
   for (const ReplacedTensors* scope = replaced_now; scope; scope = scope->outer_) {
+    if (!scope->is_active()) continue;
     const std::vector<Tensor>& more = scope->pairs_.tensors;
     all.tensors.insert(all.tensors.end(), more.begin(), more.end());
   }
@@ -34,11 +53,14 @@ ReplacedTensors::Pairs ReplacedTensors::now() {
 
 WithReplaced::WithReplaced(const Call& call) : call_(call) {
   for (int32_t i = 0; i < call.n_outs; ++i) {
+    outs_[i] = call.outs[i];
     if (!(call.outs[i].flags & BP_VALUE_GIVEN)) continue;
-    TensorImpl* target = impl(call.outs[i].u.t);
-    BP_CHECK(ReplacedTensors::value_of(target) == target, VALUE, call.op.record->name,
+    TensorImpl* const target = impl(call.outs[i].u.t);
+    BP_CHECK(ReplacedTensors::takes_writes(target), VALUE, call.op.record->name,
              ": the rule of a function in control flow writes into a tensor from outside. Fix: write into a copy, and "
              "return the new value");
+    outs_[i].u.t = ReplacedTensors::value_of(target);
+    any_ = any_ || outs_[i].u.t != target;
   }
   for (int32_t i = 0; i < call.n_args; ++i)
     args_[i] = mapped(call.args[i], lists_, [this](bp_tensor* t) -> bp_tensor* {
@@ -46,6 +68,12 @@ WithReplaced::WithReplaced(const Call& call) : call_(call) {
       any_ = any_ || value != t;
       return value;
     });
+}
+
+void WithReplaced::dispatch() {
+  core::dispatch({call_.op, args_, call_.n_args, outs_, call_.n_outs, call_.mask});
+  for (int32_t i = 0; i < call_.n_outs; ++i)
+    if (!(call_.outs[i].flags & BP_VALUE_GIVEN)) call_.outs[i] = outs_[i];
 }
 
 }  // namespace backplane::core

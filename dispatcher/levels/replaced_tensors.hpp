@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call/dispatch.hpp"
+#include "levels/level.hpp"
 #include "memory/tensors/history.hpp"
 #include "record/mapped_value.hpp"
 
@@ -18,30 +19,38 @@ class ReplacedTensors {
   };
   // Scopes nest: a tensor that the inner one puts in the place of another may be replaced by the outer one.
   explicit ReplacedTensors(Pairs pairs);
+  // Only while the thread is inside `level`, whose tensors the values are. Writes into them reach the tensors.
+  ReplacedTensors(Pairs pairs, const Level& level);
   ~ReplacedTensors();
   ReplacedTensors(const ReplacedTensors&) = delete;
   static bool any() noexcept;
   // The tensor that stands for this one now, or this one.
   static TensorImpl* value_of(TensorImpl* tensor) noexcept;
+  // May a call write into the tensor, or into what stands for it?
+  static bool takes_writes(TensorImpl* tensor) noexcept;
   // All that is replaced now.
   static Pairs now();
 
  private:
+  bool is_active() const noexcept;
+  TensorImpl* found(TensorImpl* tensor) const noexcept;  // nullptr: not replaced here
+
   const Pairs pairs_;
+  const Level* const level_ = nullptr;
   const ReplacedTensors* const outer_;
 };
 
 // A call with the tensors that stand for its arguments. Borrows from the call. Throws where it writes into such an
-// argument.
+// argument and may not.
 class WithReplaced {
  public:
   explicit WithReplaced(const Call& call);
   bool any() const { return any_; }
-  Call call() const { return {call_.op, args_, call_.n_args, call_.outs, call_.n_outs, call_.mask}; }
+  void dispatch();
 
  private:
   const Call& call_;
-  bp_value args_[kMaxArgs];
+  bp_value args_[kMaxArgs], outs_[kMaxResults];
   TensorLists lists_;
   bool any_ = false;
 };

@@ -75,11 +75,13 @@ Tensor grad_of(const Tensor& tensor) {
   return Tensor::share(autograd->grad);
 }
 
+void check_grad_of(const Tensor& tensor, const Tensor& grad) {
+  BP_CHECK(same_shape(*tensor.held(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
+  BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
+}
+
 void set_grad_of(const Tensor& tensor, const Tensor& grad) {
-  if (grad) {
-    BP_CHECK(same_shape(*tensor.held(), *grad.get()), SHAPE, "grad: its shape differs from the tensor's");
-    BP_CHECK(tensor.dtype() == grad.dtype(), DTYPE, "grad: its dtype differs from the tensor's");
-  }
+  if (grad) check_grad_of(tensor, grad);
   Autograd& autograd = autograd_of(impl(tensor));
   Tensor other = leads_to(grad, tensor) ? detach(grad) : grad;
   TensorImpl* given = impl(other.detach_handle());
@@ -114,6 +116,18 @@ const char* node_name(const Tensor& tensor) {
   return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
 }
 
+Tensor core::seed_of(const Tensor& root, const Tensor& cotangent) {
+  BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
+           " elements; give a cotangent of its shape, or reduce it to one element");
+  BP_CHECK(cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
+           "backward: the root is complex, so its gradient is not unique. Fix: take its real part, or give a cotangent");
+  if (!cotangent) return filled(root.shape(), 1.0, root.dtype(), root.device());
+  BP_CHECK(same_shape(*cotangent.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
+  BP_CHECK(cotangent.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[cotangent.dtype()],
+           ", its root ", kDtypeNames[root.dtype()]);
+  return cotangent;
+}
+
 namespace {
 
 // The histories that a pass starts from, and the cotangents that it starts with. Owns the edges.
@@ -132,17 +146,8 @@ struct Roots {
     BP_CHECK(edge.node, VALUE,
              "backward: the root does not require a gradient and has no history; set requires_grad on an input");
     edges.push_back(edge);
-    BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
-             " elements; give a cotangent of its shape, or reduce it to one element");
-    BP_CHECK(
-        cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
-        "backward: the root is complex, so its gradient is not unique. Fix: take its real part, or give a cotangent");
-    seeds.push_back(cotangent ? cotangent : filled(root.shape(), 1.0, root.dtype(), root.device()));
-    const Tensor& g = seeds.back();
-    BP_CHECK(same_shape(*g.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
-    BP_CHECK(g.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[g.dtype()], ", its root ",
-             kDtypeNames[root.dtype()]);
-    cotangents.push_back(impl(g));
+    seeds.push_back(seed_of(root, cotangent));
+    cotangents.push_back(impl(seeds.back()));
   }
 };
 

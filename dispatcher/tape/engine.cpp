@@ -152,6 +152,12 @@ void run_hook(const Hook& hook, Tensor& cotangent) {
   cotangent = std::move(replaced);
 }
 
+void run_hooks_of(TensorImpl* leaf, Tensor& cotangent) {
+  if (!leaf->autograd) return;
+  if (const auto hooks = leaf->autograd->hooks.snapshot())
+    for (const auto& [id, hook] : *hooks) run_hook(hook, cotangent);
+}
+
 void accumulate_leaf(TensorImpl* leaf, Tensor cotangent, bool create_graph) {
   Autograd& autograd = *leaf->autograd;
   Tensor before;  // outlives the guard
@@ -281,9 +287,7 @@ class Engine {
     }
     const bool is_leaf = node->kind == Node::Kind::kLeaf;
     const Tensor leaf = is_leaf && p.first[0] ? leaf_of(node) : Tensor();
-    if (leaf && impl(leaf)->autograd)
-      if (const auto hooks = impl(leaf)->autograd->hooks.snapshot())
-        for (const auto& [id, hook] : *hooks) run_hook(hook, p.first[0]);
+    if (leaf) run_hooks_of(impl(leaf), p.first[0]);
     for (size_t i = 0; i < run_.inputs.size(); ++i)
       if (run_.inputs[i].node == node) (*run_.captured)[i] = p.at(run_.inputs[i].output);
     if (is_leaf) {
@@ -341,6 +345,11 @@ class Engine {
 
 Lock& gradient_lock(const TensorImpl* tensor) {
   return gradient_locks.of_slot[reinterpret_cast<uintptr_t>(tensor) / sizeof(TensorImpl) % 16];
+}
+
+void run_leaf_hooks(TensorImpl* leaf, Tensor& gradient) {
+  RecordingScope recording(false);
+  run_hooks_of(leaf, gradient);
 }
 
 void run_backward(const BackwardRun& run) {

@@ -27,4 +27,9 @@ struct BackwardRun {
 };
 void run_backward(const BackwardRun& run);
 
+// The cotangent that a pass from `root` begins with: the given one, checked, or one for a root of one element.
+Tensor seed_of(const Tensor& root, const Tensor& cotangent);
+// Runs the hooks of a leaf, which may replace its gradient, without recording.
+void run_leaf_hooks(TensorImpl* leaf, Tensor& gradient);
+
 }  // namespace backplane::core

@@ -110,6 +110,8 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
     if (inner->flags & BP_TENSOR_WRAPPER && !inner->wrapper) return inner->node_output;
     tensor = wrapper->inner;  // an in-place change gave it a value from outside
   }
+  if (differentiable_ && recording_ && !tensor->wrapper && wants_grad(tensor))
+    differentiable_->push_back(Tensor::share(tensor));
   if (TensorImpl* t = stand_in_for(tensor); t && t->wrapper->version != 0) return value_of(t);
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
   if (!is_new) return place->second;

@@ -31,6 +31,7 @@ class TraceLevel final : public Level, private Sites {
   void check_write(const Call& call, const TensorImpl& target) override;
   TensorImpl* stand_in(TensorImpl* tensor) override;
   void note_read(TensorImpl& tensor, const char* who) override;
+  void note_differentiable(std::vector<Tensor>* noted) override { differentiable_ = noted; }
   std::string line_of_program() const override;
   bool knows_strides(const TensorImpl& whole) const override;
   bool* recording() override { return &recording_; }
@@ -113,6 +114,7 @@ class TraceLevel final : public Level, private Sites {
   std::vector<Detached> detached_;       // that were changed
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
+  std::vector<Tensor>* differentiable_ = nullptr;  // of note_differentiable
   bool keeps_constants_ = false;
   Sites* const outer_sites_;
   struct Site {

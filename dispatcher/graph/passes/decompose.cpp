@@ -158,7 +158,7 @@ size_t decompose(Graph& graph, const KeepsOp& keeps) {
 
 size_t decompose_without_kernel(Graph& graph) {
   return decompose(graph, [](const OpEntry& op, const Device& device) {
-    const Plan& plan = op.plan();
+    const core::Plan& plan = op.plan();
     if (device.backend->index >= plan.n_devices) return true;
     const DeviceSlot& slot = plan.devices[device.backend->index];
     return !slot.rows.empty() || slot.otherwise != DeviceRule::kDecomposition;

@@ -17,6 +17,8 @@ BACKPLANE_API bool requires_grad(const Tensor& tensor);
 BACKPLANE_API void set_requires_grad(const Tensor& tensor, bool wanted);  // leaves only; inexact dtypes only
 BACKPLANE_API bool is_leaf(const Tensor& tensor);
 BACKPLANE_API Tensor grad_of(const Tensor& tensor);  // empty where there is none
+// Throws unless the gradient has the tensor's shape and dtype.
+BACKPLANE_API void check_grad_of(const Tensor& tensor, const Tensor& grad);
 // A gradient that is the tensor itself, or leads back to it, is taken without its history: it would keep both for ever.
 BACKPLANE_API void set_grad_of(const Tensor& tensor, const Tensor& grad);
 BACKPLANE_API Tensor detach(const Tensor& tensor);  // shares data and version counter, not history

@@ -59,6 +59,26 @@ class BACKPLANE_API GradScope {
   std::unique_ptr<core::GradLevel> level_;
 };
 
+// A function that differentiates itself while it is traced, as code with backward() does. Inside the scope, calls of
+// this thread record the history of `leaves` wherever these tensors are given, and writes into them and into other
+// tensors from outside reach those. The thread is directly inside of a trace when the scope begins.
+class BACKPLANE_API TapeScope {
+ public:
+  explicit TapeScope(std::span<const Tensor> leaves, const char* transform = "backward");
+  ~TapeScope();
+  TapeScope(const TapeScope&) = delete;
+  // Gradients of the root for each leaf, outside of the scope; empty where the root does not depend on it. Hooks of the
+  // leaves have run. `cotangent`: of the root's shape and dtype; empty: one, for a root of one element. Throws Error for
+  // a root without history, and where a tensor is used that requires a gradient and is no leaf.
+  std::vector<Tensor> gradients(const Tensor& root, const Tensor& cotangent, bool retain_graph);
+  // The tensor's value outside of the scope.
+  Tensor outside(const Tensor& tensor) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // ---- forward mode ----------------------------------------------------------------------------------------------
 
 class BACKPLANE_API JvpScope {
@@ -147,6 +167,8 @@ BACKPLANE_API std::vector<const char*> transforms_of(const Tensor& tensor);
 BACKPLANE_API const char* differentiated_by(const Tensor& tensor);
 // Is a transform active on this thread?
 BACKPLANE_API bool transforms_active() noexcept;
+// How many are, one inside of the other?
+BACKPLANE_API uint32_t transform_depth() noexcept;
 // Does a transform record or handle every call of this thread, for any arguments? Then even a result computed from
 // plain tensors has no values to read.
 BACKPLANE_API bool every_call_taken() noexcept;

@@ -11,6 +11,7 @@ from .. import _core, tree
 from .._tensors import _repr
 from .._calls._ops import ops
 from .._transforms._grad import is_grad_enabled, no_grad, set_grad_enabled
+from ._compiled_tape import WORD, CompiledTape, WantsTape
 from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
 
 __all__ = []
@@ -86,6 +87,7 @@ class _StatefulFunction:
         self.compiled = _core.compile(_named(self._traced, fun), **options)
         self.contents = []  # (dict, list or generator, its content before the call)
         self.replaced = ReplacedEntries()
+        self.tape = CompiledTape()
         self.optimizers = []
         self.parts = {}  # by its id, each module and other object of the state
         self.attributes = set()  # the ids of their dicts
@@ -95,10 +97,16 @@ class _StatefulFunction:
 
     def _traced(self, *args, **kwargs):
         """The function's result, and the rest of the call, which needs values: the replaced entries, and schedulers' steps."""
+        gradients = kwargs.pop(WORD, None)
         if _core.unguarded(self._is_plain):
-            return self._plain(*args, **kwargs), ((), (), (), False)
-        result = self.fun(*args, **kwargs)
-        return _core.unguarded(self._outcome, result)
+            return self._plain(*args, **kwargs), ((), (), (), False, ())
+        _core.unguarded(self._start_tape, gradients)
+        try:
+            result = self.fun(*args, **kwargs)
+            result, gradients = _core.unguarded(self._without_tape, result)
+        finally:
+            _core.unguarded(self._stop_tape)
+        return _core.unguarded(self._outcome, result, gradients)
 
     def _is_plain(self):
         """Before the function runs: does it run as it is?"""
@@ -112,13 +120,23 @@ class _StatefulFunction:
             raise RunsPlainly("compile: the function runs as it is")
         return True
 
-    def _outcome(self, result):
+    def _start_tape(self, gradients):
+        self.tape.start(gradients)
+
+    def _without_tape(self, result):
+        return self.tape.outcome(result, self.contents)
+
+    def _stop_tape(self):
+        self.tape.stop()
+
+    def _outcome(self, result, gradients):
         returns_parts = any(id(x) in self.parts for x in tree.leaves(result, is_leaf=self._is_part))
         if returns_parts:
             result = tree.map(lambda x: _Part(self._position(x)) if self._is_part(x) else x, result, is_leaf=self._is_part)
         made = self._take_made()
         result, replaced = self.replaced.replaced(self.contents, result)
-        return result, (replaced, made, tuple((self._position(scheduler), given) for scheduler, given in self.later), returns_parts)
+        later = tuple((self._position(scheduler), given) for scheduler, given in self.later)
+        return result, (replaced, made, later, returns_parts, gradients)
 
     def _take_made(self):
         """(container, key, tensor) of what the function added to dicts of the state, which do not have it until the call ends.
@@ -159,7 +177,11 @@ class _StatefulFunction:
             except FoundReplaced as found:
                 self.replaced.add(found.places)
                 self.is_found = False
+            except WantsTape as wanted:
+                self.tape.add(wanted)
             except RunsPlainly:
+                if self.tape.is_used:
+                    return tree.map(_constant, self._run(lambda: self._plain(*args, **kwargs), set_grad_enabled(True)))
                 return self._run(lambda: self._plain(*args, **kwargs))
 
     def _recorded(self, args, kwargs):
@@ -182,8 +204,9 @@ class _StatefulFunction:
         return tree.map(lambda x: self.named[x.index] if type(x) is _Part else x, result) if returns_parts else result
 
     def _computed(self, args, kwargs):
-        result, (replaced, *rest) = self.compiled(*args, **kwargs)
+        result, (replaced, *rest, gradients) = self.compiled(*args, **kwargs, **_core.unguarded(self.tape.arguments, self.contents, self.replaced))
         self.replaced.leave(replaced)
+        self.tape.leave(gradients, self.replaced)
         return result, rest
 
     def _enter(self, arguments):

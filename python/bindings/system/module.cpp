@@ -26,6 +26,7 @@
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/transforms/bind_autograd.hpp"
+#include "bindings/transforms/tape.hpp"
 #include "bindings/transforms/bind_graph_function.hpp"
 #include "bindings/transforms/traced_call.hpp"
 #include "bindings/transforms/transformed.hpp"
@@ -112,6 +113,7 @@ PYBIND11_MODULE(_core_of_main, module) {
   // Python: __version__: str
   module.attr("__version__") = BACKPLANE_VERSION;
   bind_autograd(module);
+  bind_tape(module);
   bind_graph_function(module);
   bind_graph(module);
   bind_control(module);

@@ -7,6 +7,7 @@
 #include "bindings/tensor/slots.hpp"
 #include "bindings/tensor/tensor_object.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
+#include "bindings/transforms/tape.hpp"
 
 namespace backplane::python {
 namespace {
@@ -41,11 +42,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   Tensor cotangent;
   if (!read_optional_tensor(gradient, "backward: argument gradient", &cotangent)) return nullptr;
-  if (every_call_taken())
-    return raise(BP_ERROR_VALUE,
-                 "backward: compile or make_graph is tracing the function, and its tensors have no "
-                 "history. Fix: value_and_grad(loss)(weights) inside of it, or compile only the loss and call backward "
-                 "outside");
+  if (every_call_taken()) return backward_in_trace(tensor_of(self), cotangent, retain_graph != 0, create_graph != 0);
   return guarded([&] {
     const Tensor root = tensor_of(self);
     {
@@ -84,10 +81,7 @@ PyObject* tensor_set_requires_grad(PyObject* self, PyObject* args, PyObject* kwa
 }
 
 PyObject* tensor_get_grad(PyObject* self, void*) {
-  if (every_call_taken())
-    return raise(BP_ERROR_VALUE,
-                 "grad: a traced function would read it only once, and later calls would not see a new gradient. Fix: "
-                 "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
+  if (every_call_taken()) return grad_in_trace(tensor_of(self));
   return guarded([&] {
     Tensor grad = grad_of(tensor_of(self));
     if (grad) track_tensor(self);
@@ -98,6 +92,7 @@ PyObject* tensor_get_grad(PyObject* self, void*) {
 int tensor_put_grad(PyObject* self, PyObject* grad, void*) {
   Tensor tensor;
   if (!read_optional_tensor(grad, "grad", &tensor)) return -1;
+  if (every_call_taken()) return put_grad_in_trace(tensor_of(self), tensor);
   return guarded([&] {
     set_grad_of(tensor_of(self), tensor);
     if (tensor) track_tensor(self);

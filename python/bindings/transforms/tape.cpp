@@ -1,0 +1,189 @@
+// The tape of a traced function: a TapeScope around the function's calls, and the gradients that its tensors have while
+// the function runs. Python makes one for each trace (backplane/_graphs/_compiled_tape.py).
+//
+// The gradients live here and not in the tensors: those of a trace end with it. What the tensors hold when the call
+// begins are arguments of the graph, and what they hold when it ends are its results.
+#include "bindings/transforms/tape.hpp"
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "backplane/autograd.hpp"
+#include "backplane/transforms.hpp"
+#include "bindings/interpreter/errors.hpp"
+#include "bindings/tensor/tensor_caster.hpp"
+
+namespace backplane::python {
+namespace {
+
+namespace py = pybind11;
+
+class Tape;
+thread_local constinit Tape* innermost_tape = nullptr;
+
+// One object per trace. Before a function has called backward() the tape is only offered: the first use of one raises
+// what `again` makes, which ends the trace, and the function is traced with a tape.
+class Tape {
+ public:
+  // tensors: of the state. gradients: what they hold, or None where the function was not seen to ask.
+  Tape(std::vector<Tensor> tensors, std::optional<std::vector<Tensor>> gradients, bool offered, py::object again)
+      : tensors_(std::move(tensors)), offered_(offered), again_(std::move(again)) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      place_of_.emplace(tensors_[i].get(), i);
+      gradients_.push_back({gradients ? std::optional<Tensor>((*gradients)[i]) : std::nullopt, false});
+    }
+  }
+
+  void enter() {
+    if (!offered_) {
+      std::vector<Tensor> leaves;
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (!requires_grad(tensors_[i])) continue;
+        leaves.push_back(tensors_[i]);
+        place_of_leaf_.push_back(i);
+      }
+      scope_ = std::make_unique<TapeScope>(leaves);
+    }
+    depth_ = transform_depth();
+    outer_ = std::exchange(innermost_tape, this);
+  }
+
+  void leave() {
+    innermost_tape = outer_;
+    scope_.reset();
+  }
+
+  // The tape whose function this thread runs, and not a function inside of it that a transform runs.
+  static Tape* now() {
+    return innermost_tape && innermost_tape->depth_ == transform_depth() ? innermost_tape : nullptr;
+  }
+
+  // Sets the exception that ends the trace; `what` it wants: "tape", or "gradients" of before the call.
+  void want(const char* what) const { PyErr_SetObject(again_.ptr(), py::str(what).ptr()); }
+  bool is_offered() const { return offered_; }
+  TapeScope& scope() { return *scope_; }
+
+  struct Gradient {
+    std::optional<Tensor> value;  // an empty tensor is None; nothing: unknown
+    bool touched;
+  };
+  Gradient* gradient_of(const Tensor& tensor) {
+    const auto place = place_of_.find(tensor.get());
+    return place == place_of_.end() ? nullptr : &gradients_[place->second];
+  }
+
+  bool accumulate(std::vector<Tensor> found) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!found[i]) continue;
+      Gradient& gradient = gradients_[place_of_leaf_[i]];
+      if (!gradient.value) return want("gradients"), false;
+      gradient.touched = true;
+      if (!*gradient.value) {
+        gradient.value = std::move(found[i]);
+        continue;
+      }
+      const PyRef before = PyRef::steal(wrap_tensor(*gradient.value)), more = PyRef::steal(wrap_tensor(found[i]));
+      const PyRef sum = PyRef::steal(before && more ? PyNumber_InPlaceAdd(before.get(), more.get()) : nullptr);
+      if (!sum) return false;
+      gradient.value = tensor_of(sum.get());
+    }
+    return true;
+  }
+
+  // Of each tensor of the state: False where its gradient is still that of before the call, else the new one, or None.
+  py::list gradients() const {
+    py::list all;
+    for (const Gradient& gradient : gradients_) {
+      if (!gradient.touched)
+        all.append(py::bool_(false));
+      else
+        all.append(*gradient.value ? py::cast(scope_->outside(*gradient.value)) : py::none());
+    }
+    return all;
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::unordered_map<const bp_tensor*, size_t> place_of_;
+  std::vector<Gradient> gradients_;
+  std::vector<size_t> place_of_leaf_;
+  const bool offered_;
+  py::object again_;
+  std::unique_ptr<TapeScope> scope_;
+  uint32_t depth_ = 0;
+  Tape* outer_ = nullptr;
+};
+
+// The tape, or nullptr with an error set.
+Tape* tape_for(const char* who, const char* fix) {
+  Tape* const tape = Tape::now();
+  if (!tape) {
+    raise(BP_ERROR_VALUE, "%s: a function is traced here, and its tensors have no history. Fix: %s", who, fix);
+    return nullptr;
+  }
+  if (!tape->is_offered()) return tape;
+  tape->want("tape");
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* backward_in_trace(const Tensor& root, const Tensor& cotangent, bool retain_graph, bool create_graph) {
+  Tape* const tape = tape_for("backward",
+                              "name the model and the optimiser in compile(state=), and call backward directly in that "
+                              "function; or use value_and_grad(loss)(weights) here");
+  if (!tape) return nullptr;
+  if (create_graph)
+    return raise(BP_ERROR_VALUE,
+                 "backward: argument create_graph: found True inside of a compiled function, whose backward pass is not "
+                 "recorded. Fix: use grad or value_and_grad, of which a derivative can be taken");
+  return guarded([&]() -> PyObject* {
+    return tape->accumulate(tape->scope().gradients(root, cotangent, retain_graph)) ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+PyObject* grad_in_trace(const Tensor& tensor) {
+  if (is_transformed(tensor)) return Py_NewRef(Py_None);  // of a result, which keeps none
+  Tape* const tape = tape_for("grad", "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
+  if (!tape) return nullptr;
+  Tape::Gradient* const gradient = tape->gradient_of(tensor);
+  if (!gradient)
+    return raise(BP_ERROR_VALUE,
+                 "grad: the tensor is not part of the state, and a traced function would read its gradient only once. "
+                 "Fix: add it, or the module that it belongs to, to state=");
+  if (!gradient->value) return tape->want("gradients"), nullptr;
+  return guarded([&] { return *gradient->value ? wrap_tensor(*gradient->value) : Py_NewRef(Py_None); });
+}
+
+int put_grad_in_trace(const Tensor& tensor, const Tensor& grad) {
+  Tape* const tape = tape_for("grad", "return the gradient, and set it outside");
+  if (!tape) return -1;
+  return guarded([&] {
+    Tape::Gradient* const gradient = tape->gradient_of(tensor);
+    BP_CHECK(gradient, VALUE,
+             "grad: the tensor is not part of the state, and would keep a tensor of a trace. Fix: add it, or the module "
+             "that it belongs to, to state=");
+    if (grad) check_grad_of(tensor, grad);
+    *gradient = {grad, true};
+    return 0;
+  });
+}
+
+void bind_tape(py::module_& module) {
+  py::class_<Tape>(module, "Tape")
+      .def(py::init<std::vector<Tensor>, std::optional<std::vector<Tensor>>, bool, py::object>(), py::arg("tensors"),
+           py::arg("gradients"), py::arg("offered"), py::arg("again"))
+      .def("enter", &Tape::enter)
+      .def("leave", &Tape::leave)
+      .def(
+          "outside",
+          [](Tape& tape, const py::object& tensor) {
+            const Tensor value = tensor.cast<Tensor>(), plain = tape.scope().outside(value);
+            return plain.get() == value.get() ? tensor : py::cast(plain);
+          },
+          py::arg("tensor"), "The tensor without the tape; the same object where it is not the tape's.")
+      .def("gradients", &Tape::gradients);
+}
+
+}  // namespace backplane::python
