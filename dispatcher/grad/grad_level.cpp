@@ -57,9 +57,13 @@ Tensor GradLevel::track(const Tensor& input) {
 }
 
 void GradLevel::check_write(const Call& call, const TensorImpl& target) {
-  BP_CHECK(!target.wrapper->shared || !recording_, VALUE, call.op.record->name,
+  if (!target.wrapper->shared || !recording_) return;
+  BP_CHECK(!target.node, VALUE, call.op.record->name,
            ": an in-place change of a tensor that requires a gradient and is a leaf; use the out-of-place form, or "
            "change it with gradients off (no_grad)");
+  BP_CHECK(!has_history(*this, call), VALUE, call.op.record->name,
+           ": writes a value that depends on a tensor that requires a gradient into an argument of the function. Fix: "
+           "copy the argument first, or write under no_grad");
 }
 
 void GradLevel::handle(const Call& call) {

@@ -2,6 +2,7 @@
 // stay the tensors that the function knows; in calls, the level's wrappers stand for them.
 #include <algorithm>
 
+#include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "call/dispatch.hpp"
 #include "grad/grad_level.hpp"
@@ -17,25 +18,31 @@ namespace backplane {
 using namespace core;
 
 struct TapeScope::State {
-  State(std::span<const Tensor> of, const char* transform) : level(transform), leaves(of.begin(), of.end()) {
-    level.is_tape = true;
-  }
+  explicit State(const char* transform) : level(transform), replaced({}, level) { level.is_tape = true; }
 
   GradLevel level;
-  std::vector<Tensor> leaves;
-  std::vector<Tensor> differentiable;  // met by the trace: the leaves, and others
-  std::unique_ptr<ReplacedTensors> replaced;
+  std::vector<Tensor> leaves;          // those now, and those before
+  std::vector<Tensor> wrappers;        // what stands for each in calls
+  std::vector<Tensor> differentiable;  // from outside, met by the trace
+  ReplacedTensors replaced;
 
-  // The level's wrapper around what stands in the trace for a leaf: its writes reach the leaf.
-  Tensor follow(const Tensor& leaf) {
-    const Tensor inner = Tensor::share(level.Level::below->stand_in(impl(leaf)));
-    Tensor own = level.track(inner);
-    impl(own)->wrapper->shared = true;
-    return own;
+  size_t place_of(const Tensor& leaf) const {
+    const auto is_it = [&](const Tensor& known) { return known.get() == leaf.get(); };
+    return static_cast<size_t>(std::find_if(leaves.begin(), leaves.end(), is_it) - leaves.begin());
+  }
+  bool is_leaf(const Tensor& tensor) const { return place_of(tensor) < leaves.size(); }
+
+  // What the tensor is in the trace, whose writes reach it.
+  Tensor below(const Tensor& tensor) {
+    TensorImpl* t = impl(tensor);
+    if (const Wrapper* wrapper = wrapper_of(level, t)) return Tensor::share(wrapper->inner);
+    return Tensor::share(level.Level::below->stand_in(t));
   }
 
-  bool is_leaf(const Tensor& tensor) const {
-    return std::any_of(leaves.begin(), leaves.end(), [&](const Tensor& leaf) { return leaf.get() == tensor.get(); });
+  void add_leaf(const Tensor& tensor) {
+    wrappers.push_back(level.track(below(tensor)));
+    leaves.push_back(tensor);
+    impl(wrappers.back())->wrapper->shared = true;
   }
 
   void check_outside() const {
@@ -51,16 +58,36 @@ TapeScope::TapeScope(std::span<const Tensor> leaves, const char* transform) {
   CallGuard guard;
   Level* const trace = thread_state.level;
   BP_CHECK(trace && trace->every_call == trace, VALUE, transform, ": its scope has to begin directly inside of a trace");
-  state_ = std::make_unique<State>(leaves, transform);
-  std::vector<Tensor> own;
-  for (const Tensor& leaf : leaves) own.push_back(state_->follow(leaf));
+  state_ = std::make_unique<State>(transform);
+  for (const Tensor& leaf : leaves) follow(leaf, true);
   trace->note_differentiable(&state_->differentiable);
-  state_->replaced = std::make_unique<ReplacedTensors>(ReplacedTensors::Pairs{state_->leaves, own}, state_->level);
 }
 
 TapeScope::~TapeScope() {
   CallGuard guard;
   if (Level* trace = state_->level.Level::below) trace->note_differentiable(nullptr);
+}
+
+void TapeScope::follow(const Tensor& tensor, bool wanted) {
+  CallGuard guard;
+  state_->level.check_innermost();
+  TensorImpl* t = impl(tensor);
+  if (wrapper_of(state_->level, t) && t->view) refresh(t);
+  BP_CHECK(!t->node, VALUE, "requires_grad: may be set only on a leaf; this tensor was made by ", node_name(tensor),
+           ": use detach()");
+  const size_t place = state_->place_of(tensor);
+  if (wanted && place == state_->leaves.size()) state_->add_leaf(tensor);
+  if (place < state_->leaves.size()) state_->replaced.replace(tensor, wanted ? state_->wrappers[place] : Tensor());
+}
+
+Tensor TapeScope::inside(const Tensor& argument) {
+  CallGuard guard;
+  state_->level.check_innermost();
+  const Tensor inner = state_->below(argument);
+  retain(impl(inner));
+  Tensor own = Tensor::adopt(wrap(state_->level, impl(inner)));
+  impl(own)->wrapper->shared = true;
+  return own;
 }
 
 Tensor TapeScope::outside(const Tensor& tensor) const {
@@ -71,30 +98,54 @@ Tensor TapeScope::outside(const Tensor& tensor) const {
   return Tensor::share(wrapper->inner);
 }
 
-std::vector<Tensor> TapeScope::gradients(const Tensor& root, const Tensor& cotangent, bool retain_graph) {
+namespace {
+
+struct Edges {
+  std::vector<Edge> all;
+  ~Edges() {
+    for (const Edge& edge : all) release_edge(edge);
+  }
+};
+
+// The level's tensor that stands for this one, or is it; empty where the level does not follow it.
+Tensor followed(const GradLevel& level, const Tensor& tensor) {
+  TensorImpl* t = ReplacedTensors::value_of(impl(tensor));
+  if (!wrapper_of(level, t)) return {};
+  if (t->view) refresh(t);
+  return t->node ? Tensor::share(t) : Tensor();
+}
+
+}  // namespace
+
+std::vector<Tensor> TapeScope::gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
+                                         std::span<const Tensor> inputs, bool retain_graph) {
   CallGuard guard;
   GradLevel& level = state_->level;
   level.check_innermost();
-  TensorImpl* t = ReplacedTensors::value_of(impl(root));
-  const Wrapper* wrapper = wrapper_of(level, t);
-  if (wrapper && t->view) refresh(t);
-  BP_CHECK(wrapper && t->node, VALUE,
-           "backward: the root does not require a gradient and has no history; set requires_grad on an input");
+  Edges from, to;
+  std::vector<Tensor> inner, seeds, found(inputs.size());
+  for (const Tensor& root : roots) {
+    const Tensor own = followed(level, root);
+    BP_CHECK(own, VALUE,
+             "backward: the root does not require a gradient and has no history; set requires_grad on an input");
+    from.all.push_back(edge_to(impl(own)));
+    inner.push_back(Tensor::share(impl(own)->wrapper->inner));
+  }
+  for (const Tensor& input : inputs) {
+    const Tensor own = followed(level, input);
+    BP_CHECK(own, VALUE, "gradients: input ", to.all.size(), " does not require a gradient");
+    to.all.push_back(edge_to(impl(own)));
+  }
   state_->check_outside();
-  const Tensor inner = Tensor::share(wrapper->inner);
-  const Tensor given = cotangent ? outside(cotangent) : Tensor();
-  std::vector<Tensor> found(state_->leaves.size());
-  const Edge edge = edge_to(t);
+  std::vector<TensorImpl*> first;
   BelowLevel below(level);
-  const Tensor seed = seed_of(inner, given);
-  TensorImpl* const seeds[] = {impl(seed)};
-  struct Release {
-    const Edge& edge;
-    ~Release() { release_edge(edge); }
-  } release_at_end{edge};
-  run_backward({{&edge, 1}, seeds, level.inputs, &found, retain_graph, true});
+  for (size_t i = 0; i < roots.size(); ++i) {
+    seeds.push_back(seed_of(inner[i], cotangents[i] ? outside(cotangents[i]) : Tensor()));
+    first.push_back(impl(seeds.back()));
+  }
+  run_backward({from.all, first, to.all, &found, retain_graph, true});
   for (size_t i = 0; i < found.size(); ++i)
-    if (found[i]) run_leaf_hooks(impl(state_->leaves[i]), found[i]);
+    if (found[i] && state_->is_leaf(inputs[i])) run_leaf_hooks(impl(inputs[i]), found[i]);
   return found;
 }
 

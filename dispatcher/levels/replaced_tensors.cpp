@@ -1,5 +1,6 @@
 #include "levels/replaced_tensors.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace backplane::core {
@@ -13,6 +14,20 @@ ReplacedTensors::ReplacedTensors(Pairs pairs)
 ReplacedTensors::ReplacedTensors(Pairs pairs, const Level& level)
     : pairs_(std::move(pairs)), level_(&level), outer_(std::exchange(replaced_now, this)) {}
 ReplacedTensors::~ReplacedTensors() { replaced_now = outer_; }
+
+void ReplacedTensors::replace(const Tensor& tensor, const Tensor& value) {
+  const auto place = std::find_if(pairs_.tensors.begin(), pairs_.tensors.end(),
+                                  [&](const Tensor& known) { return known.get() == tensor.get(); });
+  const auto i = place - pairs_.tensors.begin();
+  if (place != pairs_.tensors.end()) {
+    pairs_.tensors.erase(place);
+    pairs_.values.erase(pairs_.values.begin() + i);
+  }
+  if (!value) return;
+  pairs_.tensors.push_back(tensor);
+  pairs_.values.push_back(value);
+}
+
 bool ReplacedTensors::any() noexcept { return replaced_now != nullptr; }
 
 bool ReplacedTensors::is_active() const noexcept {

@@ -23,6 +23,8 @@ class ReplacedTensors {
   ReplacedTensors(Pairs pairs, const Level& level);
   ~ReplacedTensors();
   ReplacedTensors(const ReplacedTensors&) = delete;
+  // From now on one more tensor is replaced, or no longer, where `value` is empty.
+  void replace(const Tensor& tensor, const Tensor& value);
   static bool any() noexcept;
   // The tensor that stands for this one now, or this one.
   static TensorImpl* value_of(TensorImpl* tensor) noexcept;
@@ -35,7 +37,7 @@ class ReplacedTensors {
   bool is_active() const noexcept;
   TensorImpl* found(TensorImpl* tensor) const noexcept;  // nullptr: not replaced here
 
-  const Pairs pairs_;
+  Pairs pairs_;
   const Level* const level_ = nullptr;
   const ReplacedTensors* const outer_;
 };

@@ -99,9 +99,9 @@ class _StatefulFunction:
         """The function's result, and the rest of the call, which needs values: the replaced entries, and schedulers' steps."""
         gradients = kwargs.pop(WORD, None)
         if _core.unguarded(self._is_plain):
-            return self._plain(*args, **kwargs), ((), (), (), False, ())
-        _core.unguarded(self._start_tape, gradients)
+            return self._plain_constants(*args, **kwargs), ((), (), (), False, None)
         try:
+            args, kwargs = _core.unguarded(self._start_tape, gradients, (args, kwargs))
             result = self.fun(*args, **kwargs)
             result, gradients = _core.unguarded(self._without_tape, result)
         finally:
@@ -120,8 +120,9 @@ class _StatefulFunction:
             raise RunsPlainly("compile: the function runs as it is")
         return True
 
-    def _start_tape(self, gradients):
+    def _start_tape(self, gradients, arguments):
         self.tape.start(gradients)
+        return self.tape.inside(arguments)
 
     def _without_tape(self, result):
         return self.tape.outcome(result, self.contents)
@@ -164,6 +165,16 @@ class _StatefulFunction:
         _core.unguarded(self._check_plain)
         return result
 
+    def _plain_constants(self, *args, **kwargs):
+        """The same with the results of the graph, which have no history."""
+        if not _core.unguarded(self._has_tape):
+            return self._plain(*args, **kwargs)
+        with set_grad_enabled(True):
+            return _core.unguarded(tree.map, _constant, self._plain(*args, **kwargs))
+
+    def _has_tape(self):
+        return self.tape.is_used and _has_values()
+
     def _check_plain(self):
         check_values(self.contents, () if _has_values() else _TRACES)
 
@@ -180,9 +191,7 @@ class _StatefulFunction:
             except WantsTape as wanted:
                 self.tape.add(wanted)
             except RunsPlainly:
-                if self.tape.is_used:
-                    return tree.map(_constant, self._run(lambda: self._plain(*args, **kwargs), set_grad_enabled(True)))
-                return self._run(lambda: self._plain(*args, **kwargs))
+                return self._run(lambda: self._plain_constants(*args, **kwargs))
 
     def _recorded(self, args, kwargs):
         """The function as it is, as a transform outside of the call differentiates its arguments."""

@@ -46,9 +46,14 @@ class CompiledTape:
 
     def leave(self, gradients, replaced):
         """After a call. gradients: its result of `outcome`."""
-        for x, gradient in zip(self._shown(replaced), gradients):
+        if not gradients:
+            return
+        (gradients, flags), shown = gradients, self._shown(replaced)
+        for x, gradient in zip(shown, gradients):
             if gradient is not False:
                 x.grad = gradient
+        for i, wanted in flags:
+            shown[i].requires_grad_(wanted)
 
     def _shown(self, replaced):
         """What others see of the tensors: entries that the function replaces have tensors of their own in it."""
@@ -60,24 +65,30 @@ class CompiledTape:
     def start(self, given):
         """given: what `arguments` gave."""
         gradients = None if given is None or given[1] is None else list(given[1])
-        self.tape = _core.Tape(self.tensors, gradients, not self.is_used, WantsTape)
-        self.tape.enter()
+        tape = _core.Tape(self.tensors, gradients, not self.is_used, WantsTape)
+        tape.enter()
+        self.tape = tape
 
     def stop(self):
-        self.tape.leave()
-        self.tape = None
+        if self.tape is not None:
+            self.tape.leave()
+            self.tape = None
+
+    def inside(self, arguments):
+        """The function's arguments with tensors of the tape, which follows what is written into values that are computed from them."""
+        return tree.map(_once(self.tape.inside), arguments) if self.is_used else arguments
 
     def outcome(self, result, contents):
         """(result, gradients) without the tape: False for a gradient that is still that of before the call. The state's entries are without it, too."""
         if not self.is_used:
-            return result, ()
+            return result, None
         containers = {id(container) for container, _ in contents}
         one = _once(self.tape.outside)
         for container, key, x in list(_tensors_now(contents)):
             if (plain := one(x)) is not x:
                 container[key] = plain
         result = tree.map(one, result, is_leaf=lambda x: not isinstance(x, (tuple, list, dict)) or id(x) in containers)
-        return result, tuple(map(one, self.tape.gradients()))
+        return result, (tuple(map(one, self.tape.gradients())), self.tape.flags())
 
 
 def _tensors_now(contents):

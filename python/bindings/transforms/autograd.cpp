@@ -24,6 +24,7 @@ bool read_optional_tensor(PyObject* object, const char* what, Tensor* tensor) {
 }
 
 int set_wanted(PyObject* self, bool wanted) {
+  if (every_call_taken()) return put_requires_grad_in_trace(tensor_of(self), wanted);
   return guarded([&] {
     set_requires_grad(tensor_of(self), wanted);
     return 0;
@@ -61,7 +62,10 @@ PyObject* tensor_detach(PyObject* self, PyObject*) {
   return op == BP_NO_OP ? nullptr : call_to_tensor(op, &arg, 1);
 }
 
-PyObject* tensor_get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(tensor_of(self))); }
+PyObject* tensor_get_requires_grad(PyObject* self, void*) {
+  const Tensor tensor = tensor_of(self);
+  return PyBool_FromLong(requires_grad(tensor) || (every_call_taken() && is_leaf_in_trace(tensor)));
+}
 
 int tensor_put_requires_grad(PyObject* self, PyObject* wanted, void*) {
   if (!wanted || !PyBool_Check(wanted)) {

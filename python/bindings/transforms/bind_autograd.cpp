@@ -6,6 +6,7 @@
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/scalars.hpp"
 #include "bindings/tensor/tensor_caster.hpp"
+#include "bindings/transforms/tape.hpp"
 #include "bindings/transforms/traced_call.hpp"
 
 namespace backplane::python {
@@ -19,6 +20,7 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::
   if (cotangents.empty()) cotangents.resize(outputs.size());
   BP_CHECK(cotangents.size() == outputs.size(), VALUE, "gradients: argument cotangents: found ", cotangents.size(),
            ", expected one per output, ", outputs.size());
+  if (every_call_taken()) return gradients_in_trace(outputs, cotangents, inputs, retain_graph, create_graph);
   WithoutGil unlocked;
   return gradients(outputs, cotangents, inputs, {retain_graph, create_graph});
 }

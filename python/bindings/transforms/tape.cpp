@@ -5,6 +5,8 @@
 // begins are arguments of the graph, and what they hold when it ends are its results.
 #include "bindings/transforms/tape.hpp"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -28,7 +30,7 @@ class Tape {
  public:
   // tensors: of the state. gradients: what they hold, or None where the function was not seen to ask.
   Tape(std::vector<Tensor> tensors, std::optional<std::vector<Tensor>> gradients, bool offered, py::object again)
-      : tensors_(std::move(tensors)), offered_(offered), again_(std::move(again)) {
+      : tensors_(std::move(tensors)), n_state_(tensors_.size()), offered_(offered), again_(std::move(again)) {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       place_of_.emplace(tensors_[i].get(), i);
       gradients_.push_back({gradients ? std::optional<Tensor>((*gradients)[i]) : std::nullopt, false});
@@ -37,13 +39,9 @@ class Tape {
 
   void enter() {
     if (!offered_) {
-      std::vector<Tensor> leaves;
-      for (size_t i = 0; i < tensors_.size(); ++i) {
-        if (!requires_grad(tensors_[i])) continue;
-        leaves.push_back(tensors_[i]);
-        place_of_leaf_.push_back(i);
-      }
-      scope_ = std::make_unique<TapeScope>(leaves);
+      for (const Tensor& tensor : tensors_)
+        if (requires_grad(tensor)) leaves_.push_back(tensor);
+      scope_ = std::make_unique<TapeScope>(leaves_);
     }
     depth_ = transform_depth();
     outer_ = std::exchange(innermost_tape, this);
@@ -52,6 +50,7 @@ class Tape {
   void leave() {
     innermost_tape = outer_;
     scope_.reset();
+    for (const auto& [place, wanted] : flags_before_) backplane::set_requires_grad(tensors_[place], wanted);
   }
 
   // The tape whose function this thread runs, and not a function inside of it that a transform runs.
@@ -73,10 +72,38 @@ class Tape {
     return place == place_of_.end() ? nullptr : &gradients_[place->second];
   }
 
-  bool accumulate(std::vector<Tensor> found) {
+  bool is_leaf(const Tensor& tensor) const {
+    return std::any_of(leaves_.begin(), leaves_.end(), [&](const Tensor& leaf) { return leaf.get() == tensor.get(); });
+  }
+
+  // Of a tensor of the state the flag is put back when the trace ends: each call sets it anew. A tensor that the
+  // function made is a leaf of its own.
+  void set_requires_grad(const Tensor& tensor, bool wanted) {
+    scope_->follow(tensor, wanted);
+    if (!is_transformed(tensor)) {
+      const size_t place = place_of_.at(tensor.get());
+      flags_before_.try_emplace(place, requires_grad(tensor));
+      backplane::set_requires_grad(tensor, wanted);
+    } else if (place_of_.try_emplace(tensor.get(), tensors_.size()).second) {
+      tensors_.push_back(tensor);
+      gradients_.push_back({Tensor(), false});
+    }
+    std::erase_if(leaves_, [&](const Tensor& leaf) { return leaf.get() == tensor.get(); });
+    if (wanted) leaves_.push_back(tensor);
+  }
+
+  // (position, flag) of the tensors of the state whose requires_grad the function has set.
+  py::tuple flags() const {
+    py::list all;
+    for (const auto& [place, wanted] : flags_before_) all.append(py::make_tuple(place, requires_grad(tensors_[place])));
+    return py::tuple(all);
+  }
+
+  bool backward(const Tensor& root, const Tensor& cotangent, bool retain_graph) {
+    std::vector<Tensor> found = scope_->gradients({&root, 1}, {&cotangent, 1}, leaves_, retain_graph);
     for (size_t i = 0; i < found.size(); ++i) {
       if (!found[i]) continue;
-      Gradient& gradient = gradients_[place_of_leaf_[i]];
+      Gradient& gradient = *gradient_of(leaves_[i]);
       if (!gradient.value) return want("gradients"), false;
       gradient.touched = true;
       if (!*gradient.value) {
@@ -94,7 +121,8 @@ class Tape {
   // Of each tensor of the state: False where its gradient is still that of before the call, else the new one, or None.
   py::list gradients() const {
     py::list all;
-    for (const Gradient& gradient : gradients_) {
+    for (size_t i = 0; i < n_state_; ++i) {
+      const Gradient& gradient = gradients_[i];
       if (!gradient.touched)
         all.append(py::bool_(false));
       else
@@ -104,10 +132,12 @@ class Tape {
   }
 
  private:
-  std::vector<Tensor> tensors_;
+  std::vector<Tensor> tensors_;  // of the state, and behind them those that the function made leaves
+  const size_t n_state_;
   std::unordered_map<const bp_tensor*, size_t> place_of_;
   std::vector<Gradient> gradients_;
-  std::vector<size_t> place_of_leaf_;
+  std::vector<Tensor> leaves_;
+  std::map<size_t, bool> flags_before_;
   const bool offered_;
   py::object again_;
   std::unique_ptr<TapeScope> scope_;
@@ -127,24 +157,57 @@ Tape* tape_for(const char* who, const char* fix) {
   return nullptr;
 }
 
+constexpr const char* kFix =
+    "name the model and the optimiser in compile(state=), and call it directly in that function; or use "
+    "value_and_grad(loss)(weights) here";
+
+void check_not_recorded(const char* who, bool create_graph) {
+  BP_CHECK(!create_graph, VALUE, who,
+           ": argument create_graph: found True inside of a compiled function, whose backward pass is not recorded. Fix: "
+           "use grad or value_and_grad, of which a derivative can be taken");
+}
+
 }  // namespace
 
 PyObject* backward_in_trace(const Tensor& root, const Tensor& cotangent, bool retain_graph, bool create_graph) {
-  Tape* const tape = tape_for("backward",
-                              "name the model and the optimiser in compile(state=), and call backward directly in that "
-                              "function; or use value_and_grad(loss)(weights) here");
+  Tape* const tape = tape_for("backward", kFix);
   if (!tape) return nullptr;
-  if (create_graph)
-    return raise(BP_ERROR_VALUE,
-                 "backward: argument create_graph: found True inside of a compiled function, whose backward pass is not "
-                 "recorded. Fix: use grad or value_and_grad, of which a derivative can be taken");
   return guarded([&]() -> PyObject* {
-    return tape->accumulate(tape->scope().gradients(root, cotangent, retain_graph)) ? Py_NewRef(Py_None) : nullptr;
+    check_not_recorded("backward", create_graph);
+    return tape->backward(root, cotangent, retain_graph) ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+std::vector<Tensor> gradients_in_trace(const std::vector<Tensor>& roots, const std::vector<Tensor>& cotangents,
+                                       const std::vector<Tensor>& inputs, bool retain_graph, bool create_graph) {
+  Tape* const tape = tape_for("gradients", kFix);
+  if (!tape) throw py::error_already_set();
+  check_not_recorded("gradients", create_graph);
+  return tape->scope().gradients(roots, cotangents, inputs, retain_graph);
+}
+
+bool is_leaf_in_trace(const Tensor& tensor) {
+  const Tape* const tape = Tape::now();
+  return tape && tape->is_leaf(tensor);
+}
+
+int put_requires_grad_in_trace(const Tensor& tensor, bool wanted) {
+  if (requires_grad(tensor) == wanted || (wanted && is_leaf_in_trace(tensor))) return 0;
+  Tape* const tape = tape_for("requires_grad", "set it outside of the function");
+  if (!tape) return -1;
+  return guarded([&] {
+    BP_CHECK(is_transformed(tensor) || tape->gradient_of(tensor), VALUE,
+             "requires_grad: the tensor is not part of the state, and a traced function would set it only once. Fix: set "
+             "it outside of the function");
+    tape->set_requires_grad(tensor, wanted);
+    return 0;
   });
 }
 
 PyObject* grad_in_trace(const Tensor& tensor) {
-  if (is_transformed(tensor)) return Py_NewRef(Py_None);  // of a result, which keeps none
+  Tape* const made_in = is_transformed(tensor) ? Tape::now() : nullptr;
+  if (is_transformed(tensor) && !(made_in && made_in->gradient_of(tensor)))
+    return Py_NewRef(Py_None);  // of a result, which keeps none
   Tape* const tape = tape_for("grad", "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
   if (!tape) return nullptr;
   Tape::Gradient* const gradient = tape->gradient_of(tensor);
@@ -183,7 +246,11 @@ void bind_tape(py::module_& module) {
             return plain.get() == value.get() ? tensor : py::cast(plain);
           },
           py::arg("tensor"), "The tensor without the tape; the same object where it is not the tape's.")
-      .def("gradients", &Tape::gradients);
+      .def(
+          "inside", [](Tape& tape, const Tensor& argument) { return tape.scope().inside(argument); },
+          py::arg("argument"), "The tensor of the tape for an argument of the function.")
+      .def("gradients", &Tape::gradients)
+      .def("flags", &Tape::flags);
 }
 
 }  // namespace backplane::python

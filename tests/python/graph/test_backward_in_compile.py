@@ -327,6 +327,68 @@ class Halves(Program):
         return loss
 
 
+class IntoTheBatch(Program):
+    """A value with a history is added to one that is computed from the batch alone."""
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        total = x * 2
+        total += self.model(x)
+        loss = ((total - y) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+class Attack(Program):
+    """The gradient of a tensor that the function makes a leaf (adversarial examples)."""
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        bent = x.clone().requires_grad_()
+        assert bent.requires_grad
+        squared(self.model, bent, y).backward()
+        self.optimizer.zero_grad()
+        loss = squared(self.model, x + 0.1 * bp.sign(bent.grad), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss, bent.grad
+
+
+class FrozenInside(Adversaries):
+    """The critic is frozen while the generator learns."""
+
+    def step(self, x, y):
+        self.critic.requires_grad_(False)
+        self.first.zero_grad()
+        other = -self.critic(bp.concat([self.generator(x)] * 4, axis=1)).mean()
+        other.backward()
+        self.first.step()
+        self.critic.requires_grad_(True)
+        self.second.zero_grad()
+        loss = (self.critic(bp.concat([self.generator(x).detach()] * 4, axis=1)) - self.critic(x)).mean()
+        loss.backward()
+        self.second.step()
+        return loss, other
+
+
+class FrozenFromNowOn(Program):
+    def step(self, x, y):
+        loss = super().step(x, y)
+        self.model[0].requires_grad_(not self.model[0].weight.requires_grad)
+        return loss
+
+
+class DataOfParameters(Program):
+    def step(self, x, y):
+        self.model.zero_grad()
+        loss = squared(self.model, x, y)
+        loss.backward()
+        for p in self.model.parameters():
+            p.data = p.data - 0.1 * p.grad
+        return loss
+
+
 def programs(base=Program):
     yield base
     for one in base.__subclasses__():
@@ -367,3 +429,160 @@ def check_same(found, expected):
 @pytest.mark.parametrize("make", list(programs()), ids=lambda make: make.__name__)
 def test_a_compiled_function_that_calls_backward(make):
     check_same(list(outcome(make, True)), list(outcome(make, False)))
+
+
+def trained(step, **options):
+    """A model and a compiled step of it."""
+    model = mlp()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    return model, bp.compile(lambda x, y: step(model, optimizer, x, y), state=(model, optimizer), **options)
+
+
+def data(n=16):
+    return bp.ones((n, 4)), bp.zeros((n, 1))
+
+
+def usual(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = squared(model, x, y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def test_one_trace_serves_all_calls_whatever_gradients_the_parameters_hold():
+    model, step = trained(usual)
+    before = len(bp.compile_log())
+    step(*data())
+    for p in model.parameters():
+        p.grad = None
+    step(*data())
+    step(*data())
+    assert sum(": traced" in line for line in bp.compile_log()[before:]) == 1
+
+
+def test_the_objects_may_be_arguments():
+    model = mlp()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    step = bp.compile(usual)
+    losses = [step(model, optimizer, *data()).item() for _ in range(3)]
+    assert losses[2] < losses[0]
+    assert model[0].weight.grad is not None
+
+
+def test_sizes_may_be_dynamic():
+    model, step = trained(usual, dynamic=True)
+    other = mlp()
+    other.load_state_dict(model.state_dict())
+    optimizer = optim.SGD(other.parameters(), lr=0.1)
+    for n in (16, 5, 9):
+        np.testing.assert_allclose(step(*data(n)).item(), usual(other, optimizer, *data(n)).item(), rtol=1e-5)
+
+
+def test_gradients_of_inputs():
+    def step(model, optimizer, x, y):
+        hidden = model[0](x)
+        loss = (hidden**2).sum()
+        of_hidden, of_weight = bp.gradients(loss, [hidden, model[0].weight])
+        return of_hidden - 2 * hidden, of_weight - (2 * hidden).T @ x, model[3].weight.grad is None
+
+    _, compiled = trained(step)
+    hidden, weight, untouched = compiled(*data())
+    assert float(bp.abs(hidden).max()) < 1e-6 and float(bp.abs(weight).max()) < 1e-4 and untouched
+
+
+def test_a_call_that_raises_leaves_gradients_and_parameters():
+    def step(model, optimizer, x, y):
+        loss = usual(model, optimizer, x, y)
+        if x.shape[0] == 3:
+            raise RuntimeError("stop")
+        return loss
+
+    model, compiled = trained(step)
+    compiled(*data())
+    before = [(p.detach().numpy().copy(), p.grad) for p in model.parameters()]
+    with pytest.raises(RuntimeError, match="stop"):
+        compiled(*data(3))
+    for p, (value, grad) in zip(model.parameters(), before):
+        assert np.array_equal(p.detach().numpy(), value)
+        assert np.array_equal(p.grad.numpy(), grad.numpy())
+
+
+def of_another(model, optimizer, x, y):
+    (squared(model, x, y) + (OTHER * x).sum()).backward()
+
+
+OTHER = bp.ones((4,)).requires_grad_()
+
+
+def in_a_loop(model, optimizer, x, y):
+    def body(c, row):
+        model[0](x).sum().backward()
+        return c, row
+
+    return bp.scan(body, bp.zeros(()), x)[1]
+
+
+def in_a_transform(model, optimizer, x, y):
+    def loss(a):
+        value = model(a).sum()
+        value.backward()
+        return value
+
+    return bp.grad(loss)(x)
+
+
+def change_a_leaf(model, optimizer, x, y):
+    model(x).sum().backward()
+    model[0].weight.mul_(2)
+
+
+def change_and_go_back(model, optimizer, x, y):
+    loss = (model[3].weight * model[3].weight).sum()
+    with bp.no_grad():
+        model[3].weight.mul_(2)
+    loss.backward()
+
+
+def go_back_twice(model, optimizer, x, y):
+    loss = squared(model, x, y)
+    loss.backward()
+    loss.backward()
+
+
+def read_a_gradient(model, optimizer, x, y):
+    squared(model, x, y).backward()
+    return float(model[0].weight.grad.sum())
+
+
+def gradient_of_another(model, optimizer, x, y):
+    squared(model, x, y).backward()
+    return OTHER.grad
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (of_another, r"not part of the state.*add it"),
+        (in_a_loop, r"value_and_grad"),
+        (in_a_transform, r"value_and_grad"),
+        (change_a_leaf, r"in-place change of a tensor that requires a gradient"),
+        (change_and_go_back, r"changed in place since"),
+        (go_back_twice, r"retain_graph"),
+        (read_a_gradient, r"no value yet"),
+        (gradient_of_another, r"not part of the state"),
+        (lambda model, optimizer, x, y: model(x).backward(), r"16 elements"),
+        (lambda model, optimizer, x, y: x.sum().backward(), r"has no history"),
+        (lambda model, optimizer, x, y: squared(model, x, y).backward(create_graph=True), r"create_graph.*grad or value_and_grad"),
+    ],
+)
+def test_what_is_refused(step, words):
+    _, compiled = trained(step)
+    with pytest.raises(bp.ArgumentValueError, match=words):
+        compiled(*data())
+
+
+def test_without_state_it_is_refused():
+    model = mlp()
+    with pytest.raises(bp.ArgumentValueError, match=r"compile\(state=\)"):
+        bp.compile(lambda x: squared(model, x, 0).backward())(bp.ones((16, 4)))
