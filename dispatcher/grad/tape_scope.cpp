@@ -47,17 +47,19 @@ struct TapeScope::State {
 
   void check_outside() const {
     for (const Tensor& t : differentiable)
-      BP_CHECK(is_leaf(t), VALUE, "backward: the function uses a tensor of shape ", shape_text(t.shape()),
-               " and dtype ", kDtypeNames[t.dtype()],
-               " that requires a gradient, but it cannot get one here: it is not part of the state. Fix: add it, or the "
-               "module that it belongs to, to the state; or use it under no_grad, or detached");
+      BP_CHECK(
+          is_leaf(t), VALUE, "backward: the function uses a tensor of shape ", shape_text(t.shape()), " and dtype ",
+          kDtypeNames[t.dtype()],
+          " that requires a gradient, but it cannot get one here: it is not part of the state. Fix: add it, or the "
+          "module that it belongs to, to the state; or use it under no_grad, or detached");
   }
 };
 
 TapeScope::TapeScope(std::span<const Tensor> leaves, const char* transform) {
   CallGuard guard;
   Level* const trace = thread_state.level;
-  BP_CHECK(trace && trace->every_call == trace, VALUE, transform, ": its scope has to begin directly inside of a trace");
+  BP_CHECK(trace && trace->every_call == trace, VALUE, transform,
+           ": its scope has to begin directly inside of a trace");
   state_ = std::make_unique<State>(transform);
   for (const Tensor& leaf : leaves) follow(leaf, true);
   trace->note_differentiable(&state_->differentiable);

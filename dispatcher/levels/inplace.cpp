@@ -296,8 +296,9 @@ bool is_recorded(Level& level, const Call& call) {
 // `out` of a function that is written down: what the op returns is copied into the given tensors.
 void write_outputs(Level& level, const Call& call) {
   const std::string_view name = call.op.record->name;
-  BP_CHECK(&level == level.every_call || level.writes_through(), VALUE, name, ": writing into a given output (out) is refused inside ",
-           level.transform, "; use the result that the op returns");
+  BP_CHECK(&level == level.every_call || level.writes_through(), VALUE, name,
+           ": writing into a given output (out) is refused inside ", level.transform,
+           "; use the result that the op returns");
   bool differentiated = false;
   each_tensor(call.args, call.n_args, [&](TensorImpl* t) { differentiated = differentiated || is_differentiated(*t); });
   BP_CHECK(!differentiated || !records_now(), VALUE, name,

@@ -9,8 +9,7 @@ namespace {
 thread_local constinit const ReplacedTensors* replaced_now = nullptr;
 }
 
-ReplacedTensors::ReplacedTensors(Pairs pairs)
-    : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
+ReplacedTensors::ReplacedTensors(Pairs pairs) : pairs_(std::move(pairs)), outer_(std::exchange(replaced_now, this)) {}
 ReplacedTensors::ReplacedTensors(Pairs pairs, const Level& level)
     : pairs_(std::move(pairs)), level_(&level), outer_(std::exchange(replaced_now, this)) {}
 ReplacedTensors::~ReplacedTensors() { replaced_now = outer_; }

@@ -112,7 +112,8 @@ ValueId TraceLevel::value_of(TensorImpl* tensor) {
   }
   if (differentiable_ && recording_ && !tensor->wrapper && wants_grad(tensor))
     differentiable_->push_back(Tensor::share(tensor));
-  // Under a tape, which knows what is differentiated, a tensor over the memory of another is that one from the beginning.
+  // Under a tape, which knows what is differentiated, a tensor over the memory of another is that one from the
+  // beginning.
   if (TensorImpl* t = stand_in_for(tensor); t && (differentiable_ || t->wrapper->version != 0)) return value_of(t);
   const auto [place, is_new] = constants_.try_emplace(tensor, 0);
   if (!is_new) return place->second;

@@ -68,9 +68,9 @@ class BACKPLANE_API TapeScope {
   ~TapeScope();
   TapeScope(const TapeScope&) = delete;
   // Gradients of the roots for each input, a leaf or a tensor with a history, outside of the scope; empty where no root
-  // depends on it. Hooks of leaves have run. `cotangents`: one per root, of its shape and dtype; an empty one: ones, for
-  // roots of one element. Throws Error for a root or an input without history, and where a tensor from outside is used
-  // that requires a gradient and is no leaf.
+  // depends on it. Hooks of leaves have run. `cotangents`: one per root, of its shape and dtype; an empty one: ones,
+  // for roots of one element. Throws Error for a root or an input without history, and where a tensor from outside is
+  // used that requires a gradient and is no leaf.
   std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
                                 std::span<const Tensor> inputs, bool retain_graph);
   // From now on the tensor is a leaf, or no longer one. Throws for a tensor with a history.

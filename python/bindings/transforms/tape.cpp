@@ -162,9 +162,10 @@ constexpr const char* kFix =
     "value_and_grad(loss)(weights) here";
 
 void check_not_recorded(const char* who, bool create_graph) {
-  BP_CHECK(!create_graph, VALUE, who,
-           ": argument create_graph: found True inside of a compiled function, whose backward pass is not recorded. Fix: "
-           "use grad or value_and_grad, of which a derivative can be taken");
+  BP_CHECK(
+      !create_graph, VALUE, who,
+      ": argument create_graph: found True inside of a compiled function, whose backward pass is not recorded. Fix: "
+      "use grad or value_and_grad, of which a derivative can be taken");
 }
 
 }  // namespace
@@ -196,21 +197,20 @@ int put_requires_grad_in_trace(const Tensor& tensor, bool wanted) {
   Tape* const tape = tape_for("requires_grad", "set it outside of the function");
   if (!tape) return -1;
   return guarded([&] {
-    BP_CHECK(is_transformed(tensor) || tape->gradient_of(tensor), VALUE,
-             "requires_grad: the tensor is not part of the state, and a traced function would set it only once. Fix: set "
-             "it outside of the function");
+    BP_CHECK(
+        is_transformed(tensor) || tape->gradient_of(tensor), VALUE,
+        "requires_grad: the tensor is not part of the state, and a traced function would set it only once. Fix: set "
+        "it outside of the function");
     tape->set_requires_grad(tensor, wanted);
     return 0;
   });
 }
 
 PyObject* grad_in_trace(const Tensor& tensor) {
-  Tape* const made_in = is_transformed(tensor) ? Tape::now() : nullptr;
-  if (is_transformed(tensor) && !(made_in && made_in->gradient_of(tensor)))
-    return Py_NewRef(Py_None);  // of a result, which keeps none
   Tape* const tape = tape_for("grad", "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
   if (!tape) return nullptr;
   Tape::Gradient* const gradient = tape->gradient_of(tensor);
+  if (!gradient && is_transformed(tensor) && requires_grad(tensor)) return Py_NewRef(Py_None);  // a result keeps none
   if (!gradient)
     return raise(BP_ERROR_VALUE,
                  "grad: the tensor is not part of the state, and a traced function would read its gradient only once. "
@@ -224,9 +224,10 @@ int put_grad_in_trace(const Tensor& tensor, const Tensor& grad) {
   if (!tape) return -1;
   return guarded([&] {
     Tape::Gradient* const gradient = tape->gradient_of(tensor);
-    BP_CHECK(gradient, VALUE,
-             "grad: the tensor is not part of the state, and would keep a tensor of a trace. Fix: add it, or the module "
-             "that it belongs to, to state=");
+    BP_CHECK(
+        gradient, VALUE,
+        "grad: the tensor is not part of the state, and would keep a tensor of a trace. Fix: add it, or the module "
+        "that it belongs to, to state=");
     if (grad) check_grad_of(tensor, grad);
     *gradient = {grad, true};
     return 0;
