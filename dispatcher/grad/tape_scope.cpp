@@ -1,9 +1,10 @@
 // A tape inside of a trace: a level of reverse mode that stands between a function and the trace around it. The leaves
 // stay the tensors that the function knows; in calls, the level's wrappers stand for them.
+#include "backplane/transforms.hpp"
+
 #include <algorithm>
 
 #include "backplane/autograd.hpp"
-#include "backplane/transforms.hpp"
 #include "call/dispatch.hpp"
 #include "grad/grad_level.hpp"
 #include "levels/inplace.hpp"

@@ -47,7 +47,8 @@ class Level {
   // others than its memory holds.
   virtual void note_read(TensorImpl&, const char* /*who*/) {}
 
-  // From now on: tensors from outside that require a gradient, and that are used while calls are recorded, are appended.
+  // From now on: tensors from outside that require a gradient, and that are used while calls are recorded, are
+  // appended.
   virtual void note_differentiable(std::vector<Tensor>* /*noted*/) {}
 
   // For errors, where the level knows the user's program: " (FILE:LINE in FUNCTION)", the line that runs now.

@@ -113,7 +113,7 @@ void HeaderReader::wrong_value(const std::string& found) const {
 
 bool HeaderReader::open(bool object) {
   const char* found = object ? "{...}" : "[...]";
-  if (depth_ == kDeepestHeader) refuse("its header nests values more than ", kMaxDepth, " deep");
+  if (depth_ == kDeepestHeader) refuse("its header nests values more than ", kDeepestHeader, " deep");
   if (depth_ == 0 && !object) refuse("its header is not a JSON object");
   if (in_metadata_ && depth_ > 0) {
     if (depth_ == 1 && !object) refuse("\"", kMetadata, "\" is not an object");

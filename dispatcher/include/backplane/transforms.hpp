@@ -70,12 +70,12 @@ class BACKPLANE_API TapeScope {
   // Gradients of the roots for each input, a leaf or a tensor with a history, outside of the scope; empty where no root
   // depends on it. Hooks of leaves have run. `cotangents`: one per root, of its shape and dtype; an empty one: ones,
   // for roots of one element. Throws Error for a root or an input without history, and where a tensor from outside is
-  // used that requires a gradient and is no leaf.
+  // used that requires a gradient and is not a leaf.
   std::vector<Tensor> gradients(std::span<const Tensor> roots, std::span<const Tensor> cotangents,
                                 std::span<const Tensor> inputs, bool retain_graph);
   // From now on the tensor is a leaf, or no longer one. Throws for a tensor with a history.
   void follow(const Tensor& tensor, bool wanted);
-  // A tensor of the scope for an argument of the function, which is no leaf. Writes reach the argument.
+  // A tensor of the scope for an argument of the function, which is not a leaf. Writes reach the argument.
   Tensor inside(const Tensor& argument);
   // The tensor's value outside of the scope.
   Tensor outside(const Tensor& tensor) const;

@@ -2,36 +2,10 @@
 
 import numpy as np
 import pytest
+from stateful_programs import Program, check_same, data, mlp, outcome, squared, trained, usual
 
 import backplane as bp
 from backplane import nn, optim
-
-
-def mlp():
-    return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
-
-
-def squared(model, x, y):
-    return ((model(x) - y) ** 2).mean()
-
-
-class Program:
-    """state: what compile gets. step(x, y). Everything is made anew for each run, from the same seed."""
-
-    def __init__(self):
-        self.model = mlp()
-        self.optimizer = optim.AdamW(self.model.parameters(), lr=0.01)
-        self.state = (self.model, self.optimizer)
-
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        loss = squared(self.model, x, y)
-        loss.backward()
-        self.optimizer.step()
-        return loss
-
-    def around(self, i):
-        """Before call i."""
 
 
 class ZeroGradAtEnd(Program):
@@ -120,80 +94,6 @@ class Adversaries(Program):
         return loss, other
 
 
-class OwnUpdates(Program):
-    def __init__(self):
-        self.w = bp.linspace(-1, 1, 4).reshape((4, 1)).requires_grad_()
-        self.b = bp.zeros((1,)).requires_grad_()
-        self.state = {"w": self.w, "b": self.b}
-
-    def step(self, x, y):
-        loss = ((x @ self.w + self.b - y) ** 2).mean()
-        loss.backward()
-        with bp.no_grad():
-            self.w -= 0.1 * (self.w.grad + 0.01 * self.w)
-            self.b.sub_(0.1 * self.b.grad)
-            self.w[0] = self.w[0] * 0.5
-        self.w.grad = None
-        self.b.grad = None
-        return loss
-
-
-class ThroughData(OwnUpdates):
-    def step(self, x, y):
-        for p in (self.w, self.b):
-            if p.grad is not None:
-                p.grad.zero_()
-        loss = ((x @ self.w + self.b - y) ** 2).mean()
-        loss.backward()
-        self.w.data -= 0.1 * self.w.grad.data
-        self.b.data.sub_(0.1 * self.b.grad)
-        self.w.data.clip_(-1, 1)
-        return loss
-
-
-class TwoStepsInOne(OwnUpdates):
-    def step(self, x, y):
-        losses = []
-        for _ in range(3):
-            self.w.grad = self.b.grad = None
-            loss = ((x @ self.w + self.b - y) ** 2).mean()
-            loss.backward()
-            with bp.no_grad():
-                self.w -= 0.1 * self.w.grad
-                self.b -= 0.1 * self.b.grad
-            losses.append(loss)
-        return losses
-
-
-class ChangedGradients(Program):
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        loss = squared(self.model, x, y)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.1)
-        first, *_, last = self.model.parameters()
-        first.grad *= 0.5
-        last.grad = bp.sign(last.grad)
-        self.model[0].bias.grad = None
-        nn.utils.clip_grad_value_(self.model.parameters(), 0.05)
-        self.optimizer.step()
-        return loss, norm, first.grad
-
-
-class Frozen(Program):
-    """Some parameters are frozen, other ones in later calls."""
-
-    def around(self, i):
-        self.model[0].requires_grad_(i % 2 == 0)
-
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        loss = squared(self.model, x, y)
-        loss.backward()
-        self.optimizer.step()
-        return loss, self.model[0].weight.grad is None
-
-
 class Tied(Program):
     def __init__(self):
         super().__init__()
@@ -204,7 +104,7 @@ class Tied(Program):
 
 
 class Averaged(Program):
-    """A teacher whose weights follow the model's, and another model that is no part of the state and is not differentiated."""
+    """A teacher whose weights follow the model's, and another model that is not part of the state, and not differentiated."""
 
     def __init__(self):
         super().__init__()
@@ -276,20 +176,6 @@ class OwnRule(Program):
         return loss
 
 
-class Kept(Program):
-    """What the function stores in its state and returns is without the tape."""
-
-    def __init__(self):
-        super().__init__()
-        self.model.last = bp.zeros(())
-        self.state = (self.model, self.optimizer)
-
-    def step(self, x, y):
-        loss = super().step(x, y)
-        self.model.last = loss
-        return {"loss": loss, "gradients": [p.grad for p in self.model.parameters()], "weight": self.model[0].weight.T}
-
-
 class InnerTransform(Program):
     """A penalty on the gradient of the input, by grad inside of the function that calls backward."""
 
@@ -302,21 +188,6 @@ class InnerTransform(Program):
         return loss
 
 
-class Written(Program):
-    """Values with a history go into tensors that the function makes."""
-
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        columns = bp.zeros((16, 2))
-        columns[:, :1] = self.model(x)
-        columns[:, 1:] = self.model(-x)
-        total = bp.zeros(())
-        total += ((columns - y) ** 2).mean()
-        total.backward()
-        self.optimizer.step()
-        return total
-
-
 class Halves(Program):
     def step(self, x, y):
         self.optimizer.zero_grad()
@@ -327,127 +198,15 @@ class Halves(Program):
         return loss
 
 
-class IntoTheBatch(Program):
-    """A value with a history is added to one that is computed from the batch alone."""
-
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        total = x * 2
-        total += self.model(x)
-        loss = ((total - y) ** 2).mean()
-        loss.backward()
-        self.optimizer.step()
-        return loss
+def programs(base):
+    """The class and those that this file derives from it."""
+    mine = [one for one in base.__subclasses__() if one.__module__ == __name__]
+    return [base, *(each for one in mine for each in programs(one))]
 
 
-class Attack(Program):
-    """The gradient of a tensor that the function makes a leaf (adversarial examples)."""
-
-    def step(self, x, y):
-        self.optimizer.zero_grad()
-        bent = x.clone().requires_grad_()
-        assert bent.requires_grad
-        squared(self.model, bent, y).backward()
-        self.optimizer.zero_grad()
-        loss = squared(self.model, x + 0.1 * bp.sign(bent.grad), y)
-        loss.backward()
-        self.optimizer.step()
-        return loss, bent.grad
-
-
-class FrozenInside(Adversaries):
-    """The critic is frozen while the generator learns."""
-
-    def step(self, x, y):
-        self.critic.requires_grad_(False)
-        self.first.zero_grad()
-        other = -self.critic(bp.concat([self.generator(x)] * 4, axis=1)).mean()
-        other.backward()
-        self.first.step()
-        self.critic.requires_grad_(True)
-        self.second.zero_grad()
-        loss = (self.critic(bp.concat([self.generator(x).detach()] * 4, axis=1)) - self.critic(x)).mean()
-        loss.backward()
-        self.second.step()
-        return loss, other
-
-
-class FrozenFromNowOn(Program):
-    def step(self, x, y):
-        loss = super().step(x, y)
-        self.model[0].requires_grad_(not self.model[0].weight.requires_grad)
-        return loss
-
-
-class DataOfParameters(Program):
-    def step(self, x, y):
-        self.model.zero_grad()
-        loss = squared(self.model, x, y)
-        loss.backward()
-        for p in self.model.parameters():
-            p.data = p.data - 0.1 * p.grad
-        return loss
-
-
-def programs(base=Program):
-    yield base
-    for one in base.__subclasses__():
-        yield from programs(one)
-
-
-def plain(x):
-    return None if x is None else np.asarray(x.detach().astype(bp.float32))
-
-
-def outcome(make, compiled, calls=4, **options):
-    bp.manual_seed(3)
-    program = make()
-    step = bp.compile(program.step, state=program.state, **options) if compiled else program.step
-    numbers = np.random.default_rng(0)
-    results = []
-    for i in range(calls):
-        program.around(i)
-        x, y = (bp.asarray(numbers.normal(size=(16, n)).astype("float32")) for n in (4, 1))
-        results.append([plain(r) if isinstance(r, bp.Tensor) else r for r in bp.tree.leaves(step(x, y))])
-    models = [part for part in vars(program).values() if isinstance(part, nn.Module)]
-    tensors = [x for model in models for x in model.state_dict().values()] or list(program.state.values())
-    parameters = [p for model in models for p in model.parameters()] or tensors
-    return results, [plain(x) for x in tensors], [plain(p.grad) for p in parameters]
-
-
-def check_same(found, expected):
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected):
-        if isinstance(a, list):
-            check_same(a, b)
-        elif a is None or isinstance(a, bool):
-            assert a is b
-        else:
-            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
-
-
-@pytest.mark.parametrize("make", list(programs()), ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", programs(Program), ids=lambda make: make.__name__)
 def test_a_compiled_function_that_calls_backward(make):
     check_same(list(outcome(make, True)), list(outcome(make, False)))
-
-
-def trained(step, **options):
-    """A model and a compiled step of it."""
-    model = mlp()
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
-    return model, bp.compile(lambda x, y: step(model, optimizer, x, y), state=(model, optimizer), **options)
-
-
-def data(n=16):
-    return bp.ones((n, 4)), bp.zeros((n, 1))
-
-
-def usual(model, optimizer, x, y):
-    optimizer.zero_grad()
-    loss = squared(model, x, y)
-    loss.backward()
-    optimizer.step()
-    return loss
 
 
 def test_one_trace_serves_all_calls_whatever_gradients_the_parameters_hold():
