@@ -64,8 +64,8 @@ bp_status take_from_backends_pool(Device& device, uint64_t size, Stream& stream,
   std::lock_guard lock(device.lock);
   take_freed(device);
   await_turn(stream);
-  // The backend may give what work of this stream still uses.
-  if (stream.issued != 0) pending.note_read({&stream, stream.issued});
+  // The backend may give what work of this stream still uses. A capture holds the memory of all that it records.
+  if (stream.issued != 0 && !stream.capture) pending.note_read({&stream, stream.issued});
   CallGuard guard;
   const bp_status status =
       device.backend->extensions.memory->take(device.backend->def.context, device.ordinal, stream.handle, size, data);

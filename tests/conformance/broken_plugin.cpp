@@ -140,6 +140,12 @@ bp_status lacks_complex(void* context, int32_t ordinal, bp_device_properties* ou
   out->lacks = BP_DTYPE_BIT(BP_FLOAT64) | BP_MASK_COMPLEX;
   return status;
 }
+// No fault: nor in integers of 64 bits.
+bp_status lacks_int64(void* context, int32_t ordinal, bp_device_properties* out) {
+  const bp_status status = right.properties(context, ordinal, out);
+  out->lacks = BP_DTYPE_BIT(BP_INT64) | BP_DTYPE_BIT(BP_UINT64);
+  return status;
+}
 // Rounded down to what the device allocates by.
 bp_status short_blocks(void* context, int32_t ordinal, uint64_t size, void** data) {
   return right.allocate(context, ordinal, std::max<uint64_t>(size & ~uint64_t{63}, 1), data);
@@ -232,6 +238,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
     {"promises_memory", [](bp_backend_def& def) { def.allocate = promises_memory; }},
     {"wait_with_a_ticket", [](bp_backend_def& def) { def.stream_wait = wait_with_a_ticket; }},
     {"lacks_more", [](bp_backend_def& def) { def.properties = lacks_complex; }},
+    {"lacks_int64", [](bp_backend_def& def) { def.properties = lacks_int64; }},
     {"lacks", [](bp_backend_def& def) { def.properties = lacks_float64; }},
     {"stream_wait", [](bp_backend_def& def) { def.stream_wait = no_stream_wait; }},
     {"hung_wait", [](bp_backend_def& def) { def.stream_wait = endless_stream_wait; }},

@@ -1,8 +1,10 @@
 """Capture and replay, reset, features and profiles of devices: of the simulated ones, and of the CUDA device where there is one
 (`./dev test cuda`)."""
 
+import concurrent.futures
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -129,6 +131,30 @@ def test_a_device_is_reset():
         bp.device("cpu").reset()
 
 
+KEPT_BEYOND_A_CAPTURE = """
+import sys
+import backplane as bp
+bp.load_plugin(sys.argv[1])
+x = bp.ones(16, device="unkindh")
+with bp.capture("unkindh") as recording:
+    y = x * 2
+    unused = bp.empty((16,), device="unkindh")
+    z = y + 1
+del unused
+recording.replay()
+print(z.tolist()[:2])
+"""
+
+
+def test_memory_from_a_capture_goes_back_to_the_backends_pool_without_tickets_of_the_capture():
+    """The device complains about a ticket that is never flushed."""
+    unkind = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent")) / "tests" / "unkind" / "files" / "unkind.so"
+    if not unkind.exists():
+        pytest.skip(f"device 'unkindh': there is no {unkind}")
+    done = subprocess.run([sys.executable, "-c", KEPT_BEYOND_A_CAPTURE, str(unkind)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[3.0, 3.0]\n" and not done.stderr, done.stdout + done.stderr
+
+
 LOSS = """
 import sys
 import backplane as bp
@@ -253,3 +279,49 @@ def test_a_profile_is_one_and_ends_once():
         p.range("late")
     with pytest.raises(ValueError, match="sort_by"):
         p.totals("name")
+
+
+def on_another_thread(function):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def test_a_capture_ends_on_the_thread_that_began_it():
+    x = bp.ones(3, device="sim")
+    block = bp.capture("sim")
+    recording = block.__enter__()
+    y = x * 2
+    with pytest.raises(ValueError, match="on another thread than the one that began it"):
+        on_another_thread(recording._core.end)
+    block.__exit__(None, None, None)
+    recording.replay()
+    assert y.tolist() == [2, 2, 2]
+
+
+def test_a_capture_that_another_thread_gives_up_leaves_its_thread_with_a_stream():
+    x, double = bp.ones(3, device="sim"), bp.compile(lambda x: bp.sort(x * 2) + bp.asarray([1.0, 2.0, 3.0], device="sim"))
+    block = bp.capture("sim")
+    block.__enter__()
+    x * 2
+    on_another_thread(lambda: block.__exit__(ValueError, None, None))
+    on_another_thread(lambda: begin_and_end_a_capture(x))
+    with bp.capture("sim") as recording:
+        y = double(x)
+    recording.replay()
+    assert y.tolist() == [3, 4, 5] and (x + 1).tolist() == [2, 2, 2]
+    bp.synchronize("sim")
+
+
+def begin_and_end_a_capture(x):
+    with bp.capture("sim"):
+        return x * 2
+
+
+def test_a_refused_reset_leaves_the_device_as_it_was():
+    device = bp.device("sim:1")
+    x = bp.ones(3, device=device).requires_grad_()
+    y = x * 2
+    y.register_hook(lambda gradient: device.reset())
+    with pytest.raises(bp.BusyError, match="inside a call"):
+        y.sum().backward()
+    assert (x + 1).tolist() == [2, 2, 2]

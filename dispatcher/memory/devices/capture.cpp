@@ -1,6 +1,7 @@
 #include "memory/devices/capture.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "backplane/error.hpp"
 #include "memory/allocate.hpp"
@@ -8,7 +9,36 @@
 namespace backplane::core {
 namespace {
 
-thread_local std::vector<Capture*> captures;  // of this thread, that have not ended
+thread_local std::vector<Capture*> captures;  // that this thread began and has not ended
+
+// Captures that were not ended, of all threads: one may be given up on another thread than the one that began it.
+StaticLock active_lock{LockRank::kPool};
+std::vector<const Capture*>& active_captures() {
+  static auto& all = *new std::vector<const Capture*>;
+  return all;
+}
+
+void note_active(const Capture* capture) {
+  std::lock_guard guard(active_lock);
+  active_captures().push_back(capture);
+}
+
+bool is_begun_here(const Capture* capture) {
+  return std::find(captures.begin(), captures.end(), capture) != captures.end();
+}
+
+void forget(const Capture* capture) {
+  std::erase(captures, capture);
+  std::lock_guard guard(active_lock);
+  std::erase(active_captures(), capture);
+}
+
+std::vector<Capture*> captures_of_this_thread() {
+  std::lock_guard guard(active_lock);
+  const auto& all = active_captures();
+  std::erase_if(captures, [&](const Capture* one) { return std::find(all.begin(), all.end(), one) == all.end(); });
+  return captures;
+}
 
 }  // namespace
 
@@ -35,6 +65,7 @@ Capture::Capture(Device& device) : device_(device), generation_(device.generatio
   before_ = set_current_stream(device, stream_);
   active_ = true;
   captures.push_back(this);
+  note_active(this);
 }
 
 // The stream is free for other captures.
@@ -50,8 +81,11 @@ bool Capture::stale() const { return generation_ != device_.generation; }
 
 void Capture::end() {
   BP_CHECK(active_, VALUE, "capture: the capture has ended already");
+  BP_CHECK(
+      is_begun_here(this), VALUE,
+      "capture: found its end on another thread than the one that began it. Fix: leave the block on its own thread");
   active_ = false;
-  std::erase(captures, this);
+  forget(this);
   set_current_stream(device_, before_);
   bp_status status = BP_OK;
   {
@@ -84,7 +118,9 @@ void Capture::check_not_stale() const {
 }
 
 void Capture::replay(Stream& stream) {
-  BP_CHECK(recording_, VALUE, "replay: the capture is still running. Fix: replay after its block");
+  BP_CHECK(
+      recording_, VALUE,
+      "replay: the capture is still running, or its end has failed. Fix: replay after its block, or capture again");
   check_not_stale();
   BP_CHECK(stream.device == &device_, VALUE, "replay: found a stream of device ", name_of(*stream.device),
            ", expected one of device ", name_of(device_));
@@ -106,14 +142,18 @@ void Capture::replay(Stream& stream) {
 
 Capture::~Capture() {
   if (active_) {
-    std::erase(captures, this);
-    set_current_stream(device_, before_);
+    const bool is_own = is_begun_here(this);
+    if (is_own) set_current_stream(device_, before_);
+    forget(this);
     {
       std::lock_guard lock(device_.lock);
       CallGuard guard;
       if (!stale()) slots().end(device_.backend->def.context, device_.ordinal, stream_->handle, nullptr);
     }
-    leave();
+    if (is_own)
+      leave();
+    else  // its thread may still have the stream: no other capture gets that
+      stream_->capture = nullptr;
   }
   StorageUses uses;
   for (const StorageUse& use : replays_) {
@@ -149,7 +189,7 @@ void Capture::keep_plugin(PluginRecord* plugin) {
   plugins_.push_back(plugin);
 }
 
-CapturePause::CapturePause() : paused_(captures) {
+CapturePause::CapturePause() : paused_(captures_of_this_thread()) {
   for (Capture* capture : paused_) set_current_stream(capture->device_, capture->before_);
 }
 

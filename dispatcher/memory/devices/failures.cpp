@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
-#include <string_view>
+#include <string>
 
 #include "backplane/error.hpp"
 #include "memory/devices/device.hpp"
@@ -47,12 +47,12 @@ std::shared_ptr<Failure> new_failure(const Stream& stream, const bp_deferred_err
   std::string op = "an earlier op";
   for (const Work& work : stream.unfinished)
     if (work.ticket == error.ticket) op = work.op;
-  std::string_view said = error.message;
-  if (said.starts_with(op + ": "))
-    said.remove_prefix(op.size() + 2);  // kernels that run at once name the op themselves
+  std::string said = error.message;
+  if (said.starts_with(op + ": ")) said.erase(0, op.size() + 2);  // kernels that run at once name the op themselves
+  if (said.empty()) said = "status " + std::to_string(error.code) + " without a message";
   auto failure = std::make_shared<Failure>();
   failure->code = error.code;
-  failure->text = op + " on device " + name_of(*stream.device) + ": " + std::string(said);
+  failure->text = op + " on device " + name_of(*stream.device) + ": " + said;
   return failure;
 }
 
@@ -122,11 +122,10 @@ std::shared_ptr<Failure> take_spoiled(Stream& stream) {
 
 // Of work that its device may not have come to.
 std::shared_ptr<Failure> loss_of(const Stream& stream, const Work& work) {
-  const std::string cause = cause_of_loss(*stream.device);
   auto failure = std::make_shared<Failure>();
   failure->code = BP_ERROR_DEVICE_LOST;
   failure->text = std::string(work.op) + " on device " + name_of(*stream.device) +
-                  ": the device is lost, and this may not have run" + (cause.empty() ? "" : ": " + cause);
+                  ": the device is lost, and this may not have run: " + cause_of_loss(*stream.device);
   return failure;
 }
 

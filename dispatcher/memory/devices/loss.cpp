@@ -18,7 +18,7 @@ constexpr auto kLongestDrain = 10s;  // of calls that nothing ends
 
 std::string cause_of_loss(const Device& device) {
   const std::shared_ptr<const std::string> cause = device.lost_cause.load(std::memory_order_acquire);
-  return cause ? *cause : "";
+  return cause ? *cause : "it is being reset";  // and has no cause at that reset's begin and end
 }
 
 void make_usable(Device& device) {
@@ -76,8 +76,6 @@ void abort_device(Device& device) noexcept {
 }
 
 void drain(const Device& device) {
-  BP_CHECK(!thread_state.inside(), BUSY, "this thread is inside a call, which must end first; ",
-           "call it again after that call has returned");
   const uint64_t timeout = device.wait_timeout.load(std::memory_order_relaxed);
   const auto end = std::chrono::steady_clock::now() +
                    std::max<std::chrono::nanoseconds>(kLongestDrain, std::chrono::nanoseconds(timeout));

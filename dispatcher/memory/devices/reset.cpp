@@ -74,6 +74,8 @@ void reset_device(bp_device id) {
            " does not offer it (its backend has no extension \"reset\"). Fix: ",
            device.hangs ? "end the process, because unloading the plugin would wait for the device's work"
                         : "unload its plugin and load it again");
+  BP_CHECK(!thread_state.inside(), BUSY, "reset: this thread is inside a call that uses device ", name_of(device),
+           " or another one, which must end first. Fix: call reset after it has returned");
   // New calls are refused, and running ones end.
   if (!begin_reset(device)) return;
   Dropped dropped;

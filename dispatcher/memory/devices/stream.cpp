@@ -129,9 +129,12 @@ void order_behind(Stream& stream, const StorageUse& use) {
   stream.waits = true;
 }
 
+// By a capture that this thread began and another one gave up.
+static bool was_captured(const Stream& stream) { return stream.kind == Stream::Kind::kCapture && !stream.capture; }
+
 Stream& current_stream(Device& device) {
   for (auto& [owner, stream] : chosen_streams)
-    if (owner == &device && !stream->retired) return *stream;
+    if (owner == &device && !stream->retired && !was_captured(*stream)) return *stream;
   if (Stream* made = device.default_stream.load(std::memory_order_acquire)) return *made;
   std::lock_guard guard(device.lock);
   if (device.streams.empty()) {

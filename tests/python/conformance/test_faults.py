@@ -257,3 +257,19 @@ def test_a_device_moves_dtypes_that_it_lacks_and_adds_none(op, arguments):
     """
     done = subprocess.run([sys.executable, "-c", program, PLUGIN], capture_output=True, text=True, env={**os.environ, "BROKEN_FAULT": "lacks"})
     assert done.stdout.startswith("[4.0, 2.0, 5.0]\n") and "the device does not compute in float64" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_power_is_differentiated_where_the_device_lacks_int64():
+    """The exponent is an integer of Python, which takes the dtype of the base."""
+    program = """if True:
+        import sys, backplane as bp
+        bp.load_plugin(sys.argv[1])
+        x = bp.asarray([0, 2, 3], dtype=bp.float32).to("broken")
+        for power in (0, 1, 2, 3):
+            print(bp.grad(lambda x: (x ** power).sum())(x).tolist(), bp.jvp(lambda x: x ** power, (x,), (x,))[1].tolist())
+        print(bp.grad(lambda x: bp.grad(lambda x: (x ** 3).sum())(x).sum())(x).tolist())
+    """
+    done = subprocess.run([sys.executable, "-c", program, PLUGIN], capture_output=True, text=True, env={**os.environ, "BROKEN_FAULT": "lacks_int64"})
+    assert done.stdout.splitlines() == [
+        "[0.0, 0.0, 0.0] [0.0, 0.0, 0.0]", "[1.0, 1.0, 1.0] [0.0, 2.0, 3.0]", "[0.0, 4.0, 6.0] [0.0, 8.0, 18.0]",
+        "[0.0, 12.0, 27.0] [0.0, 24.0, 81.0]", "[0.0, 12.0, 18.0]"], done.stdout + done.stderr  # fmt: skip
