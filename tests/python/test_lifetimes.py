@@ -43,6 +43,31 @@ def test_a_constant_of_before_a_reset_is_lost_and_said_to_be(simulator, device):
             function(bp.ones(3, device=device)).numpy()
 
 
+MAKES_CONSTANTS = {
+    "tensor": lambda x: x * bp.asarray([1.0, 2.0, 3.0], device=x.device),
+    "moved": lambda x: x * bp.asarray([1.0, 2.0, 3.0]).to(x.device),
+    "indices": lambda x: (x * 2)[[2, 0, 1]],
+    "array": lambda x: x * np.array([1, 2, 3], dtype=np.float32),
+    "mask": lambda x: bp.where(bp.asarray([True, False, True], device=x.device), x, 0),
+    "result": lambda x: (x * 2, bp.asarray([1.0, 2.0, 3.0], device=x.device))[1],
+}
+
+
+@pytest.mark.parametrize("function", MAKES_CONSTANTS.values(), ids=MAKES_CONSTANTS)
+@pytest.mark.parametrize("device", ["vulkan", "cuda", "sim", "simh"])
+def test_a_constant_that_a_compiled_function_makes_is_made_anew_after_a_reset(simulator, device, function):
+    calls = bp.compile(function), bp.compile(bp.grad(lambda x: function(x).sum()))
+
+    def results():
+        return [call(bp.asarray([1.0, 2.0, 4.0], device=device)).tolist() for call in calls]
+
+    expected = results()
+    for _ in range(2):
+        bp.device(device).reset()
+        assert results() == expected
+        assert results() == expected
+
+
 @pytest.mark.parametrize("device", ["vulkan", "cuda"])
 def test_an_executable_outlives_its_function_while_its_work_is_queued(device):
     x = bp.ones((64, 64), device=device)

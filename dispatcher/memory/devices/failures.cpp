@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backplane/error.hpp"
+#include "backplane/lost_elements.hpp"
 #include "memory/devices/device.hpp"
 #include "memory/devices/loss.hpp"
 #include "memory/devices/stream.hpp"
@@ -302,3 +303,17 @@ void check_copies_to_host(Stream& stream, uint64_t ticket) {
 }
 
 }  // namespace backplane::core
+
+namespace backplane {
+
+bool has_lost_elements(const Tensor& tensor) {
+  const bp_storage* storage = tensor.get()->storage;
+  if (!storage) return false;
+  core::Device& device = *storage->device;
+  if (storage->generation != device.generation.load(std::memory_order_relaxed)) return true;
+  if (device.synchronous()) return false;
+  std::lock_guard lock(device.lock);
+  return core::known_failure(storage->uses.write()) != nullptr;
+}
+
+}  // namespace backplane

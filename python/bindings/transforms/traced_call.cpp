@@ -225,6 +225,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options, numbers.input_count()));
   traced->constants_ = traced->graph_.constants();
+  traced->note_losable();
   const std::span<const Tensor> own_inputs(inputs.tensors.data(), inputs.tensors.size());
   if (!recorder.close(traced->constants_, own_inputs, options.guards_variables, &traced->guards_, &traced->unkept_))
     return nullptr;
@@ -317,7 +318,7 @@ bool TracedCall::same_tensors(const CallInputs& inputs, std::string* why) const 
 }
 
 int TracedCall::fits(const CallInputs& inputs, std::string* why) const {
-  if (!same_settings(why)) return 0;
+  if (!same_settings(why) || !has_constants(why)) return 0;
   inputs.numbers.assign(program_.steps.size(), PyRef{});
   inputs.number_tensors.clear();
   const int same = same_arguments(inputs, why);

@@ -136,6 +136,8 @@ class TracedCall {
                    bool all_are_outputs, const Recorder& recorder, std::vector<Tensor>* results, const char* name);
   bool left_settings(bool records) const;
   bool same_settings(std::string* why) const;
+  void note_losable();
+  bool has_constants(std::string* why) const;
   bool returns_input(size_t input) const;
   bool find_generators(TraceScope& scope, class GeneratorNotes& notes, const char* name);
   PyObject* call_traced(const CallInputs& inputs, CallArray& array, Recorder& recorder, SizeLog* log,
@@ -176,6 +178,7 @@ class TracedCall {
   std::vector<Result> results_;
   std::vector<PyRef> generators_;
   std::vector<Tensor> constants_;
+  std::vector<Tensor> losable_;  // constants on devices, whose elements were there
   size_t n_traces_ = 1;
   std::vector<SizeUse> uses_;
   bool asks_for_dynamic_ = false;                         // which sizes are

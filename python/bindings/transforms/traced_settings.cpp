@@ -1,6 +1,11 @@
 // Settings around a traced call, which belong to its kind: another device, dtype or mode makes another graph.
+#include <algorithm>
+#include <iterator>
+
 #include "backplane/autograd.hpp"
 #include "backplane/device.hpp"
+#include "backplane/features.hpp"
+#include "backplane/lost_elements.hpp"
 #include "bindings/interpreter/context_settings.hpp"
 #include "bindings/tensor/default_float.hpp"
 #include "bindings/tensor/dtype_device.hpp"
@@ -39,6 +44,20 @@ bool TracedCall::same_settings(std::string* why) const {
     return false;
   }
   return true;
+}
+
+// A tensor that the function uses from outside may be lost already: the run says so, and another trace would not help.
+void TracedCall::note_losable() {
+  std::copy_if(constants_.begin(), constants_.end(), std::back_inserter(losable_),
+               [](const Tensor& t) { return !has_feature(t.device(), "host") && !has_lost_elements(t); });
+}
+
+// The function makes those anew that it made itself.
+bool TracedCall::has_constants(std::string* why) const {
+  const auto lost = std::find_if(losable_.begin(), losable_.end(), has_lost_elements);
+  if (lost == losable_.end()) return true;
+  if (why) *why = "device " + device_name(lost->device()) + ": a tensor that the trace uses has lost its elements";
+  return false;
 }
 
 }  // namespace backplane::python
