@@ -6,6 +6,7 @@
 
 #include "backplane/autograd.hpp"
 #include "call/dispatch.hpp"
+#include "call/formulas/role_calls.hpp"
 #include "grad/grad_level.hpp"
 #include "levels/inplace.hpp"
 #include "levels/replaced_tensors.hpp"
@@ -48,11 +49,10 @@ struct TapeScope::State {
 
   void check_outside() const {
     for (const Tensor& t : differentiable)
-      BP_CHECK(
-          is_leaf(t), VALUE, "backward: the function uses a tensor of shape ", shape_text(t.shape()), " and dtype ",
-          kDtypeNames[t.dtype()],
-          " that requires a gradient, but it cannot get one here: it is not part of the state. Fix: add it, or the "
-          "module that it belongs to, to the state; or use it under no_grad, or detached");
+      BP_CHECK(is_leaf(t), VALUE, "backward: the function uses a tensor of shape ", shape_text(t.shape()),
+               " and dtype ", kDtypeNames[t.dtype()],
+               " that requires a gradient, and is not a parameter in the state. Fix: add it, or the module that it "
+               "belongs to, to the state; or detach it, or use it under no_grad");
   }
 };
 
@@ -110,6 +110,13 @@ struct Edges {
   }
 };
 
+// Does nobody else know the tensor, which a call in the trace computed? Else a change of the gradient in place would
+// change an input, or the gradient of another leaf.
+bool is_own(const Tensor& gradient) {
+  const TensorImpl* t = impl(gradient);
+  return t->wrapper && !t->view && t->refs.load(std::memory_order_relaxed) == 1;
+}
+
 // The level's tensor that stands for this one, or is it; empty where the level does not follow it.
 Tensor followed(const GradLevel& level, const Tensor& tensor) {
   TensorImpl* t = ReplacedTensors::value_of(impl(tensor));
@@ -147,8 +154,11 @@ std::vector<Tensor> TapeScope::gradients(std::span<const Tensor> roots, std::spa
     first.push_back(impl(seeds.back()));
   }
   run_backward({from.all, first, to.all, &found, retain_graph, true});
-  for (size_t i = 0; i < found.size(); ++i)
-    if (found[i] && state_->is_leaf(inputs[i])) run_leaf_hooks(impl(inputs[i]), found[i]);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) continue;
+    if (!is_own(found[i])) found[i] = roles::copy(impl(found[i]));
+    if (state_->is_leaf(inputs[i])) run_leaf_hooks(impl(inputs[i]), found[i]);
+  }
   return found;
 }
 

@@ -40,7 +40,7 @@ class Tape {
   void enter() {
     if (!offered_) {
       for (const Tensor& tensor : tensors_)
-        if (requires_grad(tensor)) leaves_.push_back(tensor);
+        if (requires_grad(tensor) && backplane::is_leaf(tensor)) leaves_.push_back(tensor);
       scope_ = std::make_unique<TapeScope>(leaves_);
     }
     depth_ = transform_depth();

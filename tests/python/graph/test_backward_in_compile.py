@@ -327,7 +327,7 @@ def gradient_of_another(model, optimizer, x, y):
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (of_another, r"not part of the state.*add it"),
+        (of_another, r"not a parameter in the state.*add it"),
         (in_a_loop, r"value_and_grad"),
         (in_a_transform, r"value_and_grad"),
         (change_a_leaf, r"in-place change of a tensor that requires a gradient"),

@@ -178,9 +178,63 @@ class Kept(Program):
         return {"loss": loss, "gradients": [p.grad for p in self.model.parameters()], "weight": self.model[0].weight.T}
 
 
-PROGRAMS = [OwnUpdates, ThroughData, TwoStepsInOne, ChangedGradients, Frozen, FrozenInside, FrozenFromNowOn, DataOfParameters, Written, IntoTheBatch, Attack, Kept]
+class OneGradientForTwo(Program):
+    """Both parameters, and the batch, have the same values as gradients; a change of one leaves the others."""
+
+    def __init__(self):
+        self.v, self.w = (bp.ones((16, 4)).requires_grad_() for _ in range(2))
+        self.state = {"v": self.v, "w": self.w}
+
+    def step(self, x, y):
+        self.v.grad = self.w.grad = None
+        ((self.v + self.w) * x).sum().backward()
+        self.v.grad *= 0.5
+        with bp.no_grad():
+            for p in (self.v, self.w):
+                p -= 0.1 * p.grad
+        return x
+
+
+PROGRAMS = [
+    OneGradientForTwo,
+    OwnUpdates,
+    ThroughData,
+    TwoStepsInOne,
+    ChangedGradients,
+    Frozen,
+    FrozenInside,
+    FrozenFromNowOn,
+    DataOfParameters,
+    Written,
+    IntoTheBatch,
+    Attack,
+    Kept,
+]
 
 
 @pytest.mark.parametrize("make", PROGRAMS, ids=lambda make: make.__name__)
 def test_the_same_values_compiled(make):
     check_same(list(outcome(make, True)), list(outcome(make, False)))
+
+
+def test_a_gradient_is_not_the_batch():
+    w = bp.ones((4,)).requires_grad_()
+
+    @bp.compile(state=[w])
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    x = bp.ones((4,))
+    step(x)
+    w.grad.zero_()
+    assert x.tolist() == [1, 1, 1, 1]
+
+
+def test_a_tensor_of_the_state_with_a_history_is_not_a_parameter():
+    w = bp.ones((4,)).requires_grad_()
+    state = [w, w * 2]
+    step = bp.compile(lambda x: (state[1] * w * x).sum().backward(), state=state)
+    with pytest.raises(bp.ArgumentValueError, match="not a parameter in the state.*detach"):
+        step(bp.ones((4,)))
+    assert w.grad is None
