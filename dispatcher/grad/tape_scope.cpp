@@ -52,7 +52,7 @@ struct TapeScope::State {
       BP_CHECK(is_leaf(t), VALUE, "backward: the function uses a tensor of shape ", shape_text(t.shape()),
                " and dtype ", kDtypeNames[t.dtype()],
                " that requires a gradient, and is not a parameter in the state. Fix: add it, or the module that it "
-               "belongs to, to the state; or detach it, or use it under no_grad");
+               "belongs to, to the state; or call requires_grad_(False) on it, or use it under no_grad");
   }
 };
 
@@ -78,6 +78,10 @@ void TapeScope::follow(const Tensor& tensor, bool wanted) {
   if (wrapper_of(state_->level, t) && t->view) refresh(t);
   BP_CHECK(!t->node, VALUE, "requires_grad: may be set only on a leaf; this tensor was made by ", node_name(tensor),
            ": use detach()");
+  const bool is_argument = wrapper_of(state_->level, t) && t->wrapper->shared;
+  BP_CHECK(!is_argument, VALUE,
+           "requires_grad: an argument of a compiled function cannot become a leaf for its caller. Fix: "
+           "x = x.detach().requires_grad_(), or do it before the call");
   const size_t place = state_->place_of(tensor);
   if (wanted && place == state_->leaves.size()) state_->add_leaf(tensor);
   if (place < state_->leaves.size()) state_->replaced.replace(tensor, wanted ? state_->wrappers[place] : Tensor());

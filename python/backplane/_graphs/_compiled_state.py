@@ -11,7 +11,7 @@ from .. import _core, tree
 from .._tensors import _repr
 from .._calls._ops import ops
 from .._transforms._grad import is_grad_enabled, no_grad, set_grad_enabled
-from ._compiled_tape import WORD, CompiledTape, WantsTape
+from ._compiled_tape import WORD, CompiledTape, WantsTape, wants_gradients
 from ._replaced_entries import FoundReplaced, ReplacedEntries, RunsPlainly, check_values
 
 __all__ = []
@@ -20,7 +20,7 @@ _PROBE = _core.asarray(0.0)
 _FORWARD = {"jvp", "jacfwd", "vmap", "compile", "make_graph"}  # through these the graph goes, or it is part of theirs
 _TRACES = ("compile", "make_graph")  # their tensors may stand in the state until they end: they put them back
 _PLAIN = (str, int, float, complex, type(None))
-_OF_CALLS = ("_rates", "_own_rates", "_fixed", "_later")  # attributes of optimisers that are not state
+_OF_CALLS = ("_rates", "_own_rates", "_fixed", "_moving", "_later")  # attributes of optimisers that are not state
 _ADVICE = (
     "With state=, what keeps it may be an optimiser or a module that is missing there: add it to state=. In a dict or a list of the state, "
     "put a tensor of its shape and dtype into its place before the call"
@@ -125,7 +125,7 @@ class _StatefulFunction:
         return self.tape.inside(arguments)
 
     def _without_tape(self, result):
-        return self.tape.outcome(result, self.contents)
+        return self.tape.outcome(result, self.contents, self.later)
 
     def _stop_tape(self):
         self.tape.stop()
@@ -179,10 +179,11 @@ class _StatefulFunction:
         check_values(self.contents, () if _has_values() else _TRACES)
 
     def __call__(self, *args, **kwargs):
-        if _core.unguarded(_is_followed, (args, kwargs)):
-            return self._recorded(args, kwargs)
+        given = (args, kwargs)
         args, kwargs = tuple(map(_constant, args)), {word: _constant(value) for word, value in kwargs.items()}
         while True:
+            if _core.unguarded(self._is_followed, given):
+                return self._recorded(*given)
             try:
                 return self._called(args, kwargs)
             except FoundReplaced as found:
@@ -193,8 +194,11 @@ class _StatefulFunction:
             except RunsPlainly:
                 return self._run(lambda: self._plain_constants(*args, **kwargs))
 
+    def _is_followed(self, arguments):
+        return _is_followed(arguments) or (self.tape.is_used and wants_gradients(arguments))
+
     def _recorded(self, args, kwargs):
-        """The function as it is, as a transform outside of the call differentiates its arguments."""
+        """The function as it is, as a transform outside of the call, or its own backward(), differentiates its arguments."""
         for optimizer in self.optimizers:
             optimizer.init_state()
         _core.unguarded(self._find)
@@ -215,7 +219,7 @@ class _StatefulFunction:
     def _computed(self, args, kwargs):
         result, (replaced, *rest, gradients) = self.compiled(*args, **kwargs, **_core.unguarded(self.tape.arguments, self.contents, self.replaced))
         self.replaced.leave(replaced)
-        self.tape.leave(gradients, self.replaced)
+        self.tape.leave(gradients, self.contents)
         return result, rest
 
     def _enter(self, arguments):
@@ -292,7 +296,7 @@ class _StatefulFunction:
 
     def _visit_object(self, part, seen):
         """A module, an optimiser, a scheduler, or another object with attributes."""
-        if hasattr(part, "init_state") and hasattr(part, "param_groups"):
+        if hasattr(part, "init_state") and hasattr(part, "param_groups") and getattr(part, "rule", None) is not None:
             part.init_state()
             if getattr(part, "_own_rates", None) is None:
                 part._own_rates = _rates(part)
@@ -323,7 +327,7 @@ class _StatefulFunction:
     def _set_rates(self):
         """The groups' learning rates and momentums, in the tensors that the compiled function reads."""
         for optimizer in self.optimizers:
-            found = _moving(optimizer)
+            found = optimizer._moving = _moving(optimizer)
             if len(found) != len(optimizer._own_rates):
                 optimizer._own_rates = _rates(optimizer)
             elif found != optimizer._own_rates.tolist():

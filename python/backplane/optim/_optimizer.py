@@ -89,10 +89,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Removes the gradients of the parameters, or fills them with 0."""
-        self._follow_moves()
-        for group in self.param_groups:
-            for p in group["params"]:
-                p.grad = None if set_to_none or p.grad is None else bp.zeros_like(p.grad)
+        bp.unguarded(self._follow_moves)
+        for p in self._parameters():
+            p.grad = None if set_to_none or p.grad is None else bp.zeros_like(p.grad)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes each parameter that has a gradient. closure: computes the loss and the gradients first; its result is returned."""
@@ -135,6 +134,8 @@ class Optimizer:
 
     def init_state(self) -> None:
         """Makes the tensors that the optimiser keeps of each parameter, which the first step does otherwise."""
+        if self.rule is None:  # a class of the user's
+            return
         self._follow_moves()
         for group in self.param_groups:
             self._start(group, [p for p in group["params"] if p.requires_grad])

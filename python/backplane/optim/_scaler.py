@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import backplane as bp
-from backplane import Tensor
+from backplane import Tensor, _core
 
 __all__ = ["GradScaler"]
 
@@ -44,6 +44,11 @@ class GradScaler:
             return
         if id(optimizer) in self._found:
             raise bp.ArgumentValueError("GradScaler.unscale_: the gradients of this optimiser are unscaled already. Fix: call update() after each step")
+        if not bp.unguarded(_core.has_values, bp.asarray(0.0)):
+            raise bp.ArgumentValueError(
+                "GradScaler: found a compiled function around it, and whether a step is made depends on values. Fix: call it outside of the "
+                "function; or use bfloat16, which needs no scaling"
+            )
         bad = False
         with bp.no_grad():
             for group in optimizer.param_groups:

@@ -61,7 +61,7 @@ def step(optimizer, index, group, clock, params, grads):
     """Changes the parameters of a group that share a clock."""
     states = [{name: x for name, x in optimizer.state[p].items() if name != "step"} for p in params]
     if optimizer._rates is not None:  # within compile(state=)
-        bp.unguarded(_check_place, optimizer)
+        bp.unguarded(_check_place, optimizer, index, group)
         change(optimizer.rule, optimizer._fixed[index], optimizer._rates[index], clock, params, grads, states)
         return
     kept = _kept_step(optimizer, index, group, clock, params) if bp.unguarded(_core.has_values, params[0]) else None
@@ -72,10 +72,15 @@ def step(optimizer, index, group, clock, params, grads):
         kept.function(moving, clock, params, [g.detach() for g in grads], states, kept.options)
 
 
-def _check_place(optimizer):
+def _check_place(optimizer, index, group):
     """Refuses a step of a compiled function that would be another one than the function's."""
     if optimizer._later is None:
         return
+    if fixed_options(optimizer, group) != optimizer._fixed[index] or list(moving_options(group)) != optimizer._moving[index]:
+        raise bp.ArgumentValueError(
+            f"{type(optimizer).__name__}: found an option that the compiled function changed before the step, and which the step reads when the call "
+            "begins. Fix: change it before the call, or with a scheduler behind the step"
+        )
     if optimizer._later:
         raise bp.ArgumentValueError(
             f"{type(optimizer).__name__}: found a step of a scheduler before it in the compiled function, whose rate is set when the call ends. "
@@ -90,7 +95,8 @@ def _check_place(optimizer):
 
 def is_in_control_flow():
     """Is the innermost trace one of scan, while_loop or cond, and not of compile?"""
-    return _core.transforms_of(bp.asarray(0.0) + 1) != ["compile"]
+    found = _core.transforms_of(bp.asarray(0.0) + 1)
+    return bool(found) and found[0] not in ("compile", "backward")
 
 
 def _kept_step(optimizer, index, group, clock, params):

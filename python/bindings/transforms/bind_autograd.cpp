@@ -1,6 +1,8 @@
 // Differentiation as functions of the module: settings, gradients, hooks.
 #include "bindings/transforms/bind_autograd.hpp"
 
+#include <atomic>
+
 #include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/owned_objects.hpp"
@@ -23,6 +25,18 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::
   if (every_call_taken()) return gradients_in_trace(outputs, cotangents, inputs, retain_graph, create_graph);
   WithoutGil unlocked;
   return gradients(outputs, cotangents, inputs, {retain_graph, create_graph});
+}
+
+// A trace has the hooks of leaves in it, so it holds until one is added or removed.
+std::atomic<uint64_t> leaf_hook_changes{0};
+
+void note_leaf_hook(const Tensor& tensor) {
+  if (is_transformed(tensor) || !is_leaf(tensor)) return;
+  BP_CHECK(
+      !every_call_taken(), VALUE,
+      "register_hook: a traced function would add the hook of this tensor from outside only once. Fix: add it before "
+      "the call, or change the gradient (p.grad) after backward()");
+  ++leaf_hook_changes;
 }
 
 }  // namespace
@@ -51,11 +65,18 @@ void bind_autograd(py::module_& module) {
   module.def("gradients", &gradients_of, py::arg("outputs"), py::arg("inputs"), py::arg("cotangents"),
              py::arg("retain_graph"), py::arg("create_graph"));
   module.def("add_hook", [](const py::object& tensor, const py::object& function) {
+    note_leaf_hook(tensor.cast<Tensor>());
     const uint64_t id = add_hook(tensor.cast<Tensor>(), PythonHook(PyRef::borrow(function.ptr())));
     track_tensor(tensor.ptr());
     return id;
   });
-  module.def("remove_hook", &remove_hook);
+  module.def("remove_hook", [](const Tensor& tensor, uint64_t id) {
+    if (is_leaf(tensor)) ++leaf_hook_changes;
+    return remove_hook(tensor, id);
+  });
+  module.def(
+      "leaf_hook_changes", [] { return leaf_hook_changes.load(); },
+      "How often hooks of leaves were added and removed.");
   module.def("transforms_of", &transforms_of, py::arg("tensor"), "The transforms it belongs to, innermost first.");
   module.def(
       "has_values", [](const Tensor& x) { return !is_transformed(x) && !every_call_taken(); }, py::arg("tensor"),

@@ -72,6 +72,13 @@ class Tape {
     return place == place_of_.end() ? nullptr : &gradients_[place->second];
   }
 
+  bool has_own_gradient(const Tensor& tensor) const {
+    const auto place = place_of_.find(tensor.get());
+    if (place == place_of_.end() || place->second < n_state_) return false;
+    const std::optional<Tensor>& gradient = gradients_[place->second].value;
+    return gradient && *gradient;
+  }
+
   bool is_leaf(const Tensor& tensor) const {
     return std::any_of(leaves_.begin(), leaves_.end(), [&](const Tensor& leaf) { return leaf.get() == tensor.get(); });
   }
@@ -207,7 +214,10 @@ int put_requires_grad_in_trace(const Tensor& tensor, bool wanted) {
 }
 
 PyObject* grad_in_trace(const Tensor& tensor) {
-  Tape* const tape = tape_for("grad", "pass the gradients as arguments, f(parameters, [p.grad for p in parameters])");
+  Tape* const tape =
+      tape_for("grad",
+               "name the model and the optimiser in compile(state=); or pass the gradients as arguments, "
+               "f(parameters, [p.grad for p in parameters])");
   if (!tape) return nullptr;
   Tape::Gradient* const gradient = tape->gradient_of(tensor);
   if (!gradient && is_transformed(tensor) && requires_grad(tensor)) return Py_NewRef(Py_None);  // a result keeps none
@@ -220,7 +230,7 @@ PyObject* grad_in_trace(const Tensor& tensor) {
 }
 
 int put_grad_in_trace(const Tensor& tensor, const Tensor& grad) {
-  Tape* const tape = tape_for("grad", "return the gradient, and set it outside");
+  Tape* const tape = tape_for("grad", "name the model and the optimiser in compile(state=); or set it outside");
   if (!tape) return -1;
   return guarded([&] {
     Tape::Gradient* const gradient = tape->gradient_of(tensor);
@@ -250,6 +260,9 @@ void bind_tape(py::module_& module) {
       .def(
           "inside", [](Tape& tape, const Tensor& argument) { return tape.scope().inside(argument); },
           py::arg("argument"), "The tensor of the tape for an argument of the function.")
+      .def(
+          "has_own_gradient", [](Tape& tape, const Tensor& tensor) { return tape.has_own_gradient(tensor); },
+          py::arg("tensor"), "Has the function made the tensor a leaf, and computed its gradient?")
       .def("gradients", &Tape::gradients)
       .def("flags", &Tape::flags);
 }

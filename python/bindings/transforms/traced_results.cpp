@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "backplane/attached.hpp"
+#include "backplane/autograd.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/interpreter/errors.hpp"
@@ -95,7 +96,8 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
       if (is_new) {
         const Tensor own = tensor_of(leaf), source = attached(own);
         result.output = results->size();
-        result.is_detached = own.get() != source.get();
+        // A tensor from outside over the memory of one that is changed: the graph gives that one.
+        result.is_detached = own.get() != source.get() || (!is_transformed(own) && !requires_grad(own));
         results->push_back(source);
       } else {
         result.same_as = at->second;
