@@ -187,7 +187,8 @@ class Optimizer:
         found: dict[Any, Tensor] = {}
         for p in active:
             found[self.state[p]["step"]] = self.state[p]["step"]
-        frozen = [self.state[p].get("step") for p in group["params"] if p not in chosen and p in self.state]
+        rest = {p for p in group["params"] if p not in chosen}
+        frozen = [s.get("step") for p, s in self.state.items() if p in rest] if rest else []  # a trace takes a look for a key as a read of it
         for step in list({x: x for x in frozen if x in found}.values()):  # others share it, who have no gradient now: it stays theirs
             found[step] = mine = bp.copy(step)
             for q in active:

@@ -55,7 +55,10 @@ def test_masked_leaves_other_gradients_as_they_are(way):
     found = trained(optim.chain(decay, optim.sgd(lr=0.1)), way)
     plain, decayed = trained(optim.sgd(lr=0.1), way), trained(optim.sgd(lr=0.1, weight_decay=0.5), way)
     assert same(found, {"a": plain["a"], "b": {"w": decayed["b"]["w"], "c": plain["b"]["c"]}})
-    assert same(trained(optim.masked(optim.adam(lr=0.1), False), way, 1), {"a": start()["a"] + gradients(start(), 0)["a"], "b": bp.tree.map(lambda p, g: p + g, start()["b"], gradients(start(), 0)["b"])})
+    assert same(
+        trained(optim.masked(optim.adam(lr=0.1), False), way, 1),
+        {"a": start()["a"] + gradients(start(), 0)["a"], "b": bp.tree.map(lambda p, g: p + g, start()["b"], gradients(start(), 0)["b"])},
+    )
 
 
 def test_modules():

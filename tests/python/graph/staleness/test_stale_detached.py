@@ -18,6 +18,8 @@ READS = {
     "detached twice": lambda t: t.detach().detach().numpy().max(),
     "cpu": lambda t: t.detach().cpu().numpy().max(),
 }
+
+
 def through_numpy(t):
     t.numpy()[0] += 1
 
