@@ -135,7 +135,7 @@ class _StatefulFunction:
         if returns_parts:
             result = tree.map(lambda x: _Part(self._position(x)) if self._is_part(x) else x, result, is_leaf=self._is_part)
         made = self._take_made()
-        result, replaced = self.replaced.replaced(self.contents, result)
+        (result, gradients), replaced = self.replaced.replaced(self.contents, (result, gradients))
         later = tuple((self._position(scheduler), given) for scheduler, given in self.later)
         return result, (replaced, made, later, returns_parts, gradients)
 

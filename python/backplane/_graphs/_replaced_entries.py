@@ -123,7 +123,7 @@ class ReplacedEntries:
                     entry.shown = None
                     continue
             elif id(new) not in made:
-                made[id(new)] = new = _like(new, entry.own)
+                made[id(new)] = new = self._without_flag(_like(new, entry.own), entry.own)
             else:
                 new = made[id(new)]
             entry.pair(entry.own, new)
@@ -131,6 +131,11 @@ class ReplacedEntries:
                 entry.versions = None
             entry.content[entry.key] = new
             entry.put(new)
+
+    def _without_flag(self, new, own):
+        """What was detached of a parameter is none, though the graph gives it as that one."""
+        is_parameter = own.requires_grad or any(new is x for x in self.others)
+        return new.detach() if new.requires_grad and not is_parameter else new
 
     @staticmethod
     def _without_transforms(entry, new):
@@ -202,8 +207,8 @@ class ReplacedEntries:
         return not _share(own, own) and not _share(own, list(stay.values()))
 
     def _is_of_own(self, now):
-        """Is the tensor one that is written below, or a view of one?"""
-        return any(now is own or _core.have_one_base(now, own[None]) for own in self.written)
+        """Is the tensor one that is written below, a view of one, or over the memory of one, as detach gives it?"""
+        return any(now is own or _core.have_one_base(now, own[None]) or _core.shares_memory(now, own) for own in self.written)
 
     def _apart(self, result, new, containers):
         """The result with copies of what lies in the entries' own tensors.

@@ -195,7 +195,26 @@ class OneGradientForTwo(Program):
         return x
 
 
+class OldEntry(OwnUpdates):
+    """What is detached of an entry keeps its values when another tensor takes the entry's place."""
+
+    def __init__(self):
+        super().__init__()
+        self.state["mean"], self.state["copy"] = bp.zeros((4, 1)), bp.zeros((4, 1))
+
+    def around(self, i):
+        self.state["copy"].add_(1)
+
+    def step(self, x, y):
+        old = self.state["mean"].detach()
+        self.w.grad = old
+        self.state["mean"] = self.state["mean"] + x.mean()
+        self.state["copy"] = self.w.detach()
+        return old
+
+
 PROGRAMS = [
+    OldEntry,
     OneGradientForTwo,
     OwnUpdates,
     ThroughData,
