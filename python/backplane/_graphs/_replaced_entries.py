@@ -37,6 +37,7 @@ class _Entry:
         self.own = self.shown = None  # the tensor of the graph; what others see between calls
         self.versions = None  # of own and shown, when they had the same values
         self.version_before = None  # of own, when the function began
+        self.is_other = False  # may shown lie in the memory of another tensor of the state, as detach gives it?
 
     def now(self):
         if isinstance(self.container, dict):
@@ -81,7 +82,7 @@ class ReplacedEntries:
         """Puts the entries' own tensors into their places. False: this call has to run plainly, since tensors share memory."""
         found = [(entry, now) for entry in self.live if isinstance(now := entry.now(), _core.Tensor)]
         shown = list({id(now): now for _, now in found}.values())
-        fresh = list({id(now): now for entry, now in found if now is not entry.shown}.values())
+        fresh = list({id(now): now for entry, now in found if entry.is_other or now is not entry.shown}.values())
         given = [x for x in tree.leaves(arguments) if isinstance(x, _core.Tensor)] if shown else []
         if _share(shown, shown) or _share(shown, given) or _share(fresh, self.others):
             return False
@@ -106,10 +107,11 @@ class ReplacedEntries:
 
     def leave(self, replaced):
         """After a call; replaced: what `replaced` said, with values."""
-        plain = {id(new): self._without_transforms(self.entries[i], new) for i, new, _ in replaced}
-        new_of = {i: plain[id(new)] for i, new, _ in replaced}
+        plain = {id(new): self._without_transforms(self.entries[i], new) for i, new, *_ in replaced}
+        new_of = {i: plain[id(new)] for i, new, *_ in replaced}
         entered, self.entered = self.entered, []
-        for i, _, before in replaced:
+        for i, _, before, is_other in replaced:
+            self.entries[i].is_other = is_other
             if before is not None:
                 _write(self.entries[i].shown, before)
         made = {}  # by the new tensor, as places may hold one
@@ -178,7 +180,8 @@ class ReplacedEntries:
                 entry.own[...] = value
             entry.put(entry.own)
         self.written = []
-        return result, tuple((entry.index, x, old) for (entry, _), x, old in zip(found, new, before) if entry.index is not None)
+        replaced = [(entry.index, x, old) for (entry, _), x, old in zip(found, new, before) if entry.index is not None]
+        return result, tuple((i, x, old, not _core.transforms_of(x)) for i, x, old in replaced)
 
     def _found(self, contents):
         """(entry, the tensor that took its place)."""

@@ -123,3 +123,17 @@ def test_dynamic_names_arguments_that_are_given_by_position():
     assert compiled(bp.ones(5, 3), y=bp.ones(5, 1)).item() == 240 and len(traces) == count
     with pytest.raises(TypeError, match="'x' was given twice"):
         compiled(bp.ones(2, 3), bp.ones(2, 1), x=bp.ones(2, 3))
+
+
+def test_an_entry_in_the_memory_of_another():
+    weight, state = bp.ones((2,)).requires_grad_(), {"last": bp.zeros((2,))}
+
+    @bp.compile(state=[weight, state])
+    def step(x):
+        with bp.no_grad():
+            state["last"].add_(x)
+        state["last"] = weight.detach()
+
+    for _ in range(4):
+        step(bp.ones((2,)))
+    assert weight.tolist() == state["last"].tolist() == [4, 4]
