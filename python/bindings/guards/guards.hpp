@@ -29,6 +29,7 @@ bool same_contents(PyObject* own, PyObject* found) noexcept;
 // A tensor that was read somewhere: which one it has to be, or how it has to look.
 struct TensorGuard {
   const bp_tensor* tensor = nullptr;  // nullptr: any of the form
+  Tensor held;                        // that tensor: no other one comes to lie where it does
   std::optional<TensorRead> read;     // its values were read
   std::vector<std::byte> bytes;       // these values, where another library may write them
   bool requires_grad = false;

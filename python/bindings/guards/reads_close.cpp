@@ -16,6 +16,14 @@ namespace {
 
 constexpr int kMostLevels = 4;  // of containers in containers
 
+// Is it a tensor that the graph holds, or one over the memory of such a one, as detach gives it?
+bool is_used(const Tensor& tensor, std::span<const Tensor> used) {
+  const bp_storage* storage = tensor.get()->storage;
+  return std::any_of(used.begin(), used.end(), [&](const Tensor& u) {
+    return u.get() == tensor.get() || (storage && u.get()->storage == storage);
+  });
+}
+
 void fill_in(GuardItem& item, const Reads::Closing& closing, bool is_the_same) {
   PyObject* object = item.value.get();
   const Tensor t = tensor_of(object);
@@ -26,21 +34,22 @@ void fill_in(GuardItem& item, const Reads::Closing& closing, bool is_the_same) {
   };
   const auto read = std::find_if(closing.reads.begin(), closing.reads.end(), shows_it);
   TensorGuard& own = *item.tensor;
-  own = TensorGuard{{}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
+  own = TensorGuard{{}, {}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
   if (read != closing.reads.end()) own.read = *read;
   if (own.read) own.bytes = shared_bytes(t);
-  if (own.read || is_the_same || std::any_of(closing.used.begin(), closing.used.end(), is_it)) own.tensor = t.get();
+  if (!own.read && !is_the_same && !is_used(t, closing.used)) {
+    item.value = {};
+    return;
+  }
+  own.tensor = t.get();
+  own.held = t;
   item.value = {};
-}
-
-bool is_used(PyObject* tensor, std::span<const Tensor> used) {
-  return std::any_of(used.begin(), used.end(), [&](const Tensor& u) { return u.get() == handle_of(tensor); });
 }
 
 // Was a tensor that the graph holds there, at the same place of a container of the same kind?
 bool is_replaced(PyObject* had, PyObject* now, std::span<const Tensor> used, int levels = kMostLevels) {
   if (!had || had == now || levels == 0) return false;
-  if (is_tensor(had) || is_tensor(now)) return is_tensor(had) && is_tensor(now) && is_used(had, used);
+  if (is_tensor(had) || is_tensor(now)) return is_tensor(had) && is_tensor(now) && is_used(tensor_of(had), used);
   if (PyDict_Check(had) && PyDict_Check(now)) {
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(had, &at, &key, &value);)

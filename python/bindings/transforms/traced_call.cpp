@@ -227,8 +227,11 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->constants_ = traced->graph_.constants();
   traced->note_losable();
   const std::span<const Tensor> own_inputs(inputs.tensors.data(), inputs.tensors.size());
-  if (!recorder.close(traced->constants_, own_inputs, options.guards_variables, &traced->guards_, &traced->unkept_))
-    return nullptr;
+  std::vector<Tensor> used = traced->constants_;
+  for (const Result& result : traced->results_)  // a tensor from outside that is returned as it is
+    if (PyObject* constant = result.constant.get(); constant && is_tensor(constant))
+      used.push_back(tensor_of(constant));
+  if (!recorder.close(used, own_inputs, options.guards_variables, &traced->guards_, &traced->unkept_)) return nullptr;
   for (Result& result : traced->results_) result.is_new = result.constant && recorder.is_new(result.constant.get());
   traced->effects_ = std::move(recorder.reads().effects());
   failure.recorder = nullptr;
