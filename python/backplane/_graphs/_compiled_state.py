@@ -125,7 +125,7 @@ class _StatefulFunction:
         return self.tape.inside(arguments)
 
     def _without_tape(self, result):
-        return self.tape.outcome(result, self.contents, self.later)
+        return self.tape.outcome(result, self.contents, self.later, self._position)
 
     def _stop_tape(self):
         self.tape.stop()
@@ -218,8 +218,9 @@ class _StatefulFunction:
 
     def _computed(self, args, kwargs):
         result, (replaced, *rest, gradients) = self.compiled(*args, **kwargs, **_core.unguarded(self.tape.arguments, self.contents, self.replaced))
+        self.tape.leave(gradients, self.contents, self.named)
         self.replaced.leave(replaced)
-        self.tape.leave(gradients, self.contents)
+        self.tape.leave_new(gradients, self.named)
         return result, rest
 
     def _enter(self, arguments):

@@ -23,8 +23,8 @@ class CompiledTape:
     def __init__(self):
         self.is_used = self.reads_gradients = False
         self.tensors = []  # of the state, each once
-        self.shown = []  # of each, the tensor that others see when the call begins: the gradient is that one's
-        self.places = {}  # (id of the container, key) of each entry: the id of its tensor
+        self.concerned = []  # those of them that require a gradient, or have one
+        self.places = {}  # (id of the container, key) of each entry: its tensor
         self.tape = None
 
     def add(self, wanted):
@@ -35,38 +35,44 @@ class CompiledTape:
 
     def arguments(self, contents, replaced):
         """What the traced function gets: which tensors require a gradient, the changes of hooks so far, and the gradients."""
-        entries = list(_tensors_now(contents))
-        self.tensors = list({id(x): x for _, _, x in entries}.values())
+        self.places = {(id(container), key): x for container, key, x in _tensors_now(contents)}
+        self.tensors = list({id(x): x for x in self.places.values()}.values())
         if not self.is_used:
             return {}
-        self.places = {(id(container), key): id(x) for container, key, x in entries}
-        shown_of = {id(entry.own): entry.shown for entry in replaced.entered}
-        self.shown = [shown_of.get(id(x), x) for x in self.tensors]
-        wanted = [x.requires_grad for x in self.shown]
-        for x, own, wants in zip(self.shown, self.tensors, wanted):
-            if x is not own and own.requires_grad != wants:
-                own.requires_grad_(wants)
-        flags = "".join("1" if wants else "0" for wants in wanted)
-        return {WORD: (flags, str(_core.leaf_hook_changes()), tuple(x.grad for x in self.shown) if self.reads_gradients else None)}
+        shown_of = {id(entry.own): entry.shown for entry in replaced.entered}  # what others see of it
+        pairs = [(x, shown_of.get(id(x), x)) for x in self.tensors]
+        pairs = [(own, shown, shown.requires_grad) for own, shown in pairs if shown.requires_grad or shown.grad is not None]
+        for own, shown, wanted in pairs:
+            if own is not shown and own.requires_grad != wanted:
+                own.requires_grad_(wanted)
+        self.concerned = [own for own, *_ in pairs]
+        form = str(hash(tuple((id(own), wanted) for own, _, wanted in pairs)))  # another order, too, is another trace
+        return {WORD: (form, str(_core.leaf_hook_changes()), tuple(shown.grad for _, shown, _ in pairs) if self.reads_gradients else None)}
 
-    def leave(self, found, contents):
-        """After a call. found: its result of `outcome`."""
+    def leave(self, found, contents, named):
+        """After a call, before replaced entries get their new tensors. found: its result of `outcome`. named: what its positions mean."""
         if not found:
             return
-        gradients, flags, new_flags = found
-        for x, gradient in zip(self.shown, gradients):
-            if gradient is not False:
-                x.grad = gradient
-        for i, wanted in flags:
-            self.shown[i].requires_grad_(wanted)
-        for i, key, wanted in new_flags:
-            contents[i][0][key].requires_grad_(wanted)
+        gradients, flags, _ = found
+        content_of = {id(container): content for container, content in contents}
+        for i, key, gradient in gradients:
+            content_of[id(named[i])][key].grad = gradient
+        for i, key, wanted in flags:
+            content_of[id(named[i])][key].requires_grad_(wanted)
+
+    def leave_new(self, found, named):
+        """Afterwards: the tensors that took places require a gradient where the function said so."""
+        for i, key, wanted in found[2] if found else ():
+            named[i][key].requires_grad_(wanted)
 
     # ---- inside the trace -------------------------------------------------------------------------------------------
 
     def start(self, given):
         """given: what `arguments` gave."""
-        gradients = None if given is None or given[2] is None else list(given[2])
+        gradients = None
+        if given is not None and given[2] is not None:
+            known = {id(x): gradient for x, gradient in zip(self.concerned, given[2])}
+            gradients = [known.get(id(x)) for x in self.tensors]
         tape = _core.Tape(self.tensors, gradients, not self.is_used, WantsTape)
         tape.enter()
         self.tape = tape
@@ -80,25 +86,27 @@ class CompiledTape:
         """The function's arguments with tensors of the tape, which follows what is written into values that are computed from them."""
         return tree.map(_once(self.tape.inside), arguments) if self.is_used else arguments
 
-    def outcome(self, result, contents, later):
+    def outcome(self, result, contents, later, position):
         """(result, what `leave` gets) without the tape. The state's entries, and the arguments of later steps, are without it afterwards.
 
-        Of what `leave` gets, a gradient is False where it is still that of before the call.
+        `leave` gets entries of the state by the position of their container and their key: with new gradients, with other flags, with other tensors.
         """
         if not self.is_used:
             return result, None
-        containers = {id(container) for container, _ in contents}
+        containers = {id(container): container for container, _ in contents}
         one, new_flags = _once(self.tape.outside), []
-        for i, (container, _) in enumerate(contents):
-            for _, key, x in list(_tensors_now([(container, None)])):
-                if self.places.get((id(container), key)) != id(x):
-                    self._check_new(key, x)
-                    new_flags.append((i, key, x.requires_grad and x.is_leaf))
-                if (plain := one(x)) is not x:
-                    container[key] = plain
+        for container, key, x in list(_tensors_now(contents)):
+            if self.places.get((id(container), key)) is not x:
+                self._check_new(key, x)
+                new_flags.append((position(container), key, x.requires_grad and x.is_leaf))
+            if (plain := one(x)) is not x:
+                container[key] = plain
         later[:] = [(scheduler, tree.map(one, given)) for scheduler, given in later]
         result = tree.map(one, result, is_leaf=lambda x: not isinstance(x, (tuple, list, dict)) or id(x) in containers)
-        return result, (tuple(map(one, self.tape.gradients())), self.tape.flags(), tuple(new_flags))
+        place_of = {id(x): (position(containers[container]), key) for (container, key), x in self.places.items() if container in containers}
+        gradients = tuple((*place_of[id(x)], one(new)) for x, new in zip(self.tensors, self.tape.gradients()) if new is not False)
+        flags = tuple((*place_of[id(self.tensors[i])], wanted) for i, wanted in self.tape.flags())
+        return result, (gradients, flags, tuple(new_flags))
 
     def _check_new(self, key, x):
         """A tensor that the function put into an entry."""

@@ -255,3 +255,30 @@ def test_an_argument_does_not_become_a_leaf():
     model = layer()
     with pytest.raises(bp.ArgumentValueError, match="requires_grad: an argument"):
         bp.compile(lambda x: model(x.requires_grad_()).sum().backward(), state=[model])(bp.ones((1, 1)))
+
+
+def test_the_order_of_the_state_may_change_between_calls():
+    first, second = layer(), layer()
+    state = [first, second]
+    step = bp.compile(lambda: (2 * first.weight + 3 * second.weight).sum().backward(), state=state)
+    for i in range(3):
+        for model in state:
+            model.zero_grad()
+        step()
+        assert (first.weight.grad.item(), second.weight.grad.item()) == (2, 3)
+        state.reverse()
+
+
+def test_tensors_that_are_kept_beside_cause_no_traces():
+    model, log = layer(), []
+
+    def traced_beside_a_log():
+        model.weight.grad = None
+        loss = model(X).sum()
+        loss.backward()
+        return loss
+
+    step = bp.compile(traced_beside_a_log, state=[model, {"log": log}])
+    for _ in range(4):
+        log.append(step())
+    assert sum("traced_beside_a_log: traced" in line for line in bp.compile_log()) == 1
