@@ -116,19 +116,6 @@ const char* node_name(const Tensor& tensor) {
   return !node ? "" : node->op ? node->op->record->def.name : "a copy between devices";
 }
 
-Tensor core::seed_of(const Tensor& root, const Tensor& cotangent) {
-  BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
-           " elements; give a cotangent of its shape, or reduce it to one element");
-  BP_CHECK(
-      cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
-      "backward: the root is complex, so its gradient is not unique. Fix: take its real part, or give a cotangent");
-  if (!cotangent) return filled(root.shape(), 1.0, root.dtype(), root.device());
-  BP_CHECK(same_shape(*cotangent.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
-  BP_CHECK(cotangent.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[cotangent.dtype()],
-           ", its root ", kDtypeNames[root.dtype()]);
-  return cotangent;
-}
-
 namespace {
 
 // The histories that a pass starts from, and the cotangents that it starts with. Owns the edges.

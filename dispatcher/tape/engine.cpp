@@ -347,6 +347,19 @@ Lock& gradient_lock(const TensorImpl* tensor) {
   return gradient_locks.of_slot[reinterpret_cast<uintptr_t>(tensor) / sizeof(TensorImpl) % 16];
 }
 
+Tensor seed_of(const Tensor& root, const Tensor& cotangent) {
+  BP_CHECK(cotangent || element_count(*root.get()) == 1, VALUE, "backward: the root has ", element_count(*root.get()),
+           " elements; give a cotangent of its shape, or reduce it to one element");
+  BP_CHECK(
+      cotangent || !(BP_DTYPE_BIT(root.dtype()) & BP_MASK_COMPLEX), VALUE,
+      "backward: the root is complex, so its gradient is not unique. Fix: take its real part, or give a cotangent");
+  if (!cotangent) return filled(root.shape(), 1.0, root.dtype(), root.device());
+  BP_CHECK(same_shape(*cotangent.get(), *root.get()), SHAPE, "backward: the cotangent's shape differs from its root's");
+  BP_CHECK(cotangent.dtype() == root.dtype(), DTYPE, "backward: the cotangent is ", kDtypeNames[cotangent.dtype()],
+           ", its root ", kDtypeNames[root.dtype()]);
+  return cotangent;
+}
+
 void run_leaf_hooks(TensorImpl* leaf, Tensor& gradient) {
   RecordingScope recording(false);
   run_hooks_of(leaf, gradient);
