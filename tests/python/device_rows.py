@@ -145,17 +145,14 @@ class RowLaws:
         close(lambda x: bp.sum(x * 2, axis=axis) + 1, x)
 
     @pytest.mark.parametrize(
-        "layout",
-        [lambda x: x, lambda x: x.T, lambda x: x[1:, 2:], lambda x: x[::2, ::2], lambda x: x[::-1, ::-1], lambda x: bp.broadcast_to(x[1], (4, 44))],
-        ids=["contiguous", "transposed", "from an offset", "every second", "backward", "repeated"],
-    )
+        "layout", [lambda x: x, lambda x: x.T, lambda x: x[1:, 2:], lambda x: x[::2, ::2], lambda x: x[::-1, ::-1], lambda x: bp.broadcast_to(x[1], (4, 44))],
+        ids=["contiguous", "transposed", "from an offset", "every second", "backward", "repeated"])
     def test_layouts(self, device, layout):
         x = layout(tensor(device, bp.float32, (44, 44)))
         one_region(lambda x: (softmax(x), bp.sum(x * x, axis=-1)), x)
 
     def test_operands_of_every_form(self, device):
         """One in all, one per row, one per column, one for each, and four axes without an axis of size 1."""
-
         def function(x, one, row, column):
             twice = one * 2
             y = x * twice + row - column
@@ -167,7 +164,6 @@ class RowLaws:
 
     def test_a_column_of_a_square_is_no_row(self, device):
         """A value of one element per row, and one per column, have the same shape there."""
-
         def function(x):
             total = bp.sum(x * 2, axis=-1)
             return x * total + 1, x - bp.expand_dims(total, axis=-1)

@@ -280,24 +280,21 @@ def test_repeat_is_numpys(repeats, axis):
     np.testing.assert_array_equal(w.grad.numpy(), expected)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: bp.nonzero(bp.asarray(1)),
-        lambda: bp.meshgrid(bp.ones((2, 2))),
-        lambda: bp.meshgrid(bp.ones(2), indexing="yx"),
-        lambda: bp.broadcast_shapes((2,), (3,)),
-        lambda: bp.cumulative_sum(bp.ones((2, 2))),
-        lambda: bp.cumulative_prod(bp.ones((2, 2))),
-        lambda: bp.unstack(bp.ones(2), axis=1),
-        lambda: bp.roll(bp.ones(2), (1, 1), axis=(0, 1)),
-        lambda: bp.moveaxis(bp.ones((2, 2)), (0, 1), 0),
-        lambda: bp.moveaxis(bp.ones((2, 2)), (0, 0), (0, 1)),
-        lambda: bp.repeat(bp.ones(3), bp.asarray([1, 2])),
-        lambda: bp.diff(bp.ones((2, 2)), prepend=bp.ones((3, 1))),
-        lambda: bp.searchsorted(bp.ones((2, 2)), 1.0),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda: bp.nonzero(bp.asarray(1)),
+    lambda: bp.meshgrid(bp.ones((2, 2))),
+    lambda: bp.meshgrid(bp.ones(2), indexing="yx"),
+    lambda: bp.broadcast_shapes((2,), (3,)),
+    lambda: bp.cumulative_sum(bp.ones((2, 2))),
+    lambda: bp.cumulative_prod(bp.ones((2, 2))),
+    lambda: bp.unstack(bp.ones(2), axis=1),
+    lambda: bp.roll(bp.ones(2), (1, 1), axis=(0, 1)),
+    lambda: bp.moveaxis(bp.ones((2, 2)), (0, 1), 0),
+    lambda: bp.moveaxis(bp.ones((2, 2)), (0, 0), (0, 1)),
+    lambda: bp.repeat(bp.ones(3), bp.asarray([1, 2])),
+    lambda: bp.diff(bp.ones((2, 2)), prepend=bp.ones((3, 1))),
+    lambda: bp.searchsorted(bp.ones((2, 2)), 1.0),
+])
 def test_what_does_not_fit_is_refused(call):
     with pytest.raises((ValueError, IndexError)) as caught:
         call()
@@ -385,6 +382,7 @@ def test_isin_takes_a_number_beside_any_integers(n):
         assert bp.isin(0, x).item() and bp.isin(x, 0).tolist() == [True] + [False] * (n - 1)
 
 
-@pytest.mark.parametrize("start, stop, step", [(0, -(2**63), 2**58), (-(2**63), 2**63 - 1, 2**60), (2**63 - 1, -(2**63), -(2**60)), (-7, 9, 3), (9, -7, -4), (5, 5, 2), (3, -2, 1)])
+@pytest.mark.parametrize("start, stop, step", [(0, -(2**63), 2**58), (-(2**63), 2**63 - 1, 2**60), (2**63 - 1, -(2**63), -(2**60)),
+                                               (-7, 9, 3), (9, -7, -4), (5, 5, 2), (3, -2, 1)])
 def test_a_range_may_span_more_than_64_bits(start, stop, step):
     assert bp.arange(start, stop, step).tolist() == list(range(start, stop, step))

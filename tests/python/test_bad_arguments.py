@@ -24,37 +24,25 @@ def put(x, indices, values):
 
 # Case -> (call, error, words of its message).
 CASES = {
-    **{
-        f"an index of {name} into no elements": (
-            lambda call=getattr(bp.ops.bp, name): call(X[:, :0], POSITIONS[:2, None], X[:, :1], axis=1),
-            bp.DataError,
-            f"{name}: index 0 is out of range for an axis of size 0",
-        )
-        for name in ("put_along_axis", "scatter_max", "scatter_min", "scatter_prod")
-    },
-    **{
-        f"a negative number of segments of {name}": (lambda call=getattr(bp, name): call(bp.ones(3), POSITIONS, -1), bp.ShapeError, f"{name}: .*-1")
-        for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")
-    },
-    **{
-        f"no ints for {name}": (call, TypeError, words)
-        for name, call, words in (
-            ("affine_grid", lambda: F.affine_grid(bp.ones((1, 2, 3)), "abcd"), "affine_grid: argument size: found 'abcd', expected an int or a seq"),
-            ("pad", lambda: F.pad(X, "ab"), "pad: argument pad: found 'ab', expected an int or a sequence of ints"),
-            ("split", lambda: bp.split(X, "ab"), "^split: argument indices_or_sections: found 'ab', expected an int or a sequence of ints"),
-            ("split between floats", lambda: bp.split(X, [0.5]), r"^split: argument indices_or_sections: found \[0.5\], expected an int"),
-            ("array_split", lambda: bp.array_split(X, 2.5), "^array_split: argument indices_or_sections: found 2.5, expected an int"),
-            ("indices", lambda: bp.indices("ab"), "indices: argument dimensions: found 'ab', expected an int or a sequence of ints"),
-            ("nested indices", lambda: bp.indices([[1, 2]]), r"indices: argument dimensions: found \[\[1, 2\]\], expected an int"),
-            ("unravel_index", lambda: bp.unravel_index(3, "ab"), "unravel_index: argument shape: found 'ab', expected an int"),
-            ("fft", lambda: bp.fft.fft(X, n="a"), "fft: argument n: found 'a', expected an int"),
-        )
-    },
-    **{
-        f"{name} of no dtype": (lambda call=getattr(F, name): call(X, 0, dtype=5), TypeError, f"{name}: argument dtype: found a value of type int, expected a dtype")
-        for name in ("softmax", "softmin", "log_softmax")
-    },
-    **{f"a probability of {p}": (lambda p=p: bp.bernoulli(bp.asarray([0.5, p])), ValueError, "bernoulli: argument p: .*expected probabilities") for p in (float("nan"), 2.0, -0.1)},
+    **{f"an index of {name} into no elements": (lambda call=getattr(bp.ops.bp, name): call(X[:, :0], POSITIONS[:2, None], X[:, :1], axis=1),
+                                                bp.DataError, f"{name}: index 0 is out of range for an axis of size 0")
+       for name in ("put_along_axis", "scatter_max", "scatter_min", "scatter_prod")},
+    **{f"a negative number of segments of {name}": (lambda call=getattr(bp, name): call(bp.ones(3), POSITIONS, -1), bp.ShapeError, f"{name}: .*-1")
+       for name in ("segment_sum", "segment_prod", "segment_max", "segment_min")},
+    **{f"no ints for {name}": (call, TypeError, words) for name, call, words in (
+        ("affine_grid", lambda: F.affine_grid(bp.ones((1, 2, 3)), "abcd"), "affine_grid: argument size: found 'abcd', expected an int or a seq"),
+        ("pad", lambda: F.pad(X, "ab"), "pad: argument pad: found 'ab', expected an int or a sequence of ints"),
+        ("split", lambda: bp.split(X, "ab"), "^split: argument indices_or_sections: found 'ab', expected an int or a sequence of ints"),
+        ("split between floats", lambda: bp.split(X, [0.5]), r"^split: argument indices_or_sections: found \[0.5\], expected an int"),
+        ("array_split", lambda: bp.array_split(X, 2.5), "^array_split: argument indices_or_sections: found 2.5, expected an int"),
+        ("indices", lambda: bp.indices("ab"), "indices: argument dimensions: found 'ab', expected an int or a sequence of ints"),
+        ("nested indices", lambda: bp.indices([[1, 2]]), r"indices: argument dimensions: found \[\[1, 2\]\], expected an int"),
+        ("unravel_index", lambda: bp.unravel_index(3, "ab"), "unravel_index: argument shape: found 'ab', expected an int"),
+        ("fft", lambda: bp.fft.fft(X, n="a"), "fft: argument n: found 'a', expected an int"))},
+    **{f"{name} of no dtype": (lambda call=getattr(F, name): call(X, 0, dtype=5), TypeError, f"{name}: argument dtype: found a value of type int, expected a dtype")
+       for name in ("softmax", "softmin", "log_softmax")},
+    **{f"a probability of {p}": (lambda p=p: bp.bernoulli(bp.asarray([0.5, p])), ValueError, "bernoulli: argument p: .*expected probabilities")
+       for p in (float("nan"), 2.0, -0.1)},
     "a kind of no dtype": (lambda: bp.isdtype(5, "integral"), TypeError, "isdtype: argument dtype: found a value of type int, expected a dtype"),
     "elements beyond 64 bits": (lambda: bp.zeros((2**40, 2**40)), MemoryError, "zeros: .*1099511627776, 1099511627776"),
     "bytes beyond 64 bits": (lambda: bp.ops.bp.iota(2**62), MemoryError, "iota: .*4611686018427387904"),

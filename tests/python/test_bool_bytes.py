@@ -125,7 +125,8 @@ def put(x, mask):
 def test_what_selects_takes_any_byte_but_0_for_true(name):
     x = bp.asarray(np.random.default_rng(2).standard_normal(2048).astype(np.float32))
     found, expected = SELECTIONS[name](spoiled((2048,)), x), SELECTIONS[name](bp.asarray(BYTES != 0), x)
-    np.testing.assert_array_equal(np.asarray(found != 0) if found.dtype is bp.bool else found.numpy(), np.asarray(expected != 0) if found.dtype is bp.bool else expected.numpy())
+    np.testing.assert_array_equal(np.asarray(found != 0) if found.dtype is bp.bool else found.numpy(),
+                                  np.asarray(expected != 0) if found.dtype is bp.bool else expected.numpy())
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (2048,), (32, 64), (2, 3, 341)])

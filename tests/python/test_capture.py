@@ -118,7 +118,8 @@ def test_a_device_is_reset():
     with bp.capture(device) as recording:
         lost + 1
     device.reset()
-    for use in (lost.tolist, lambda: lost + 1, lambda: lost.to("cpu"), lambda: lost.to("sim"), lost.copy_, stream.synchronize, recording.replay):
+    for use in (lost.tolist, lambda: lost + 1, lambda: lost.to("cpu"), lambda: lost.to("sim"), lost.copy_, stream.synchronize,
+                recording.replay):
         with pytest.raises(bp.DeviceLostError, match="reset"):
             use(bp.ones(4, device=device)) if use == lost.copy_ else use()
     x = bp.ones(4, device=device)

@@ -10,6 +10,7 @@ import backplane as bp
 import pytest
 
 
+
 # name: (a block that sets it, a function that reads it, the value inside). The value outside differs.
 BLOCKS = {
     "no_grad": (lambda: bp.no_grad(), bp.grad_enabled, False),

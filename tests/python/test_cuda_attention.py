@@ -41,19 +41,8 @@ def halves(dtype, *shape, spread=1.0):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     "queries, keys, features, value_features",
-    [
-        (1, 1, 8, 8),
-        (5, 3, 16, 16),
-        (128, 64, 64, 64),
-        (130, 129, 64, 64),
-        (40, 200, 64, 16),
-        (200, 40, 16, 64),
-        (33, 70, 80, 80),
-        (129, 97, 128, 128),
-        (64, 40, 64, 128),
-        (20, 0, 64, 64),
-        (20, 0, 128, 72),
-    ],
+    [(1, 1, 8, 8), (5, 3, 16, 16), (128, 64, 64, 64), (130, 129, 64, 64), (40, 200, 64, 16), (200, 40, 16, 64), (33, 70, 80, 80),
+     (129, 97, 128, 128), (64, 40, 64, 128), (20, 0, 64, 64), (20, 0, 128, 72)],
 )
 def test_attention(cuda, dtype, causal, queries, keys, features, value_features):
     query, key = halves(dtype, queries, features), halves(dtype, keys, features)

@@ -67,10 +67,7 @@ def test_operands_in_other_layouts(cuda, dtype):
     x, w = whole(9, 8, 6, 3, dtype=dtype), whole(3, 4, 6, 9, dtype=dtype)
 
     def convolved(x, w):
-        return [
-            bp.conv2d(bp.permute_dims(x, (3, 2, 1, 0)), bp.permute_dims(w, (3, 2, 1, 0))),
-            bp.conv2d(bp.permute_dims(x, (3, 2, 1, 0))[:, :, 1:, 2:], bp.flip(bp.permute_dims(w, (3, 2, 1, 0)))),
-        ]
+        return [bp.conv2d(bp.permute_dims(x, (3, 2, 1, 0)), bp.permute_dims(w, (3, 2, 1, 0))), bp.conv2d(bp.permute_dims(x, (3, 2, 1, 0))[:, :, 1:, 2:], bp.flip(bp.permute_dims(w, (3, 2, 1, 0))))]
 
     alike(convolved, cuda, dtype, x, w)
 

@@ -73,7 +73,8 @@ def test_beyond_the_limit_is_a_memory_error_and_nothing_else_happens():
     bp.set_memory_limit(limit)
     assert bp.memory_stats()["limit_bytes"] == limit
     before = allocated()
-    for call, op in ((lambda: block(64), "bp::"), (lambda: bp.broadcast_to(x, (40, x.size)) + 1, "bp::add"), (lambda: bp.concat([x] * 40), "bp::concat")):
+    for call, op in ((lambda: block(64), "bp::"), (lambda: bp.broadcast_to(x, (40, x.size)) + 1, "bp::add"),
+                     (lambda: bp.concat([x] * 40), "bp::concat")):
         with pytest.raises(MemoryError, match=rf"{op}.*bytes.*are in use, the limit is {limit} bytes.*set_memory_limit"):
             call()
     assert allocated() == before

@@ -31,7 +31,6 @@ def manifest(folder, name, **more):
 @pytest.fixture
 def report(tmp_path):
     """Runs the command with these variables; its output."""
-
     def run(**variables):
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "BACKPLANE_"))}
         home = {"HOME": str(tmp_path / "home"), "XDG_DATA_DIRS": str(tmp_path / "nobody")}

@@ -81,10 +81,7 @@ def test_transforms_without_an_inverse():
 
 def test_a_copula_of_transforms():
     """A gamma variable from a normal one: through the cdf of one distribution and the icdf of the other."""
-    to_gamma = [
-        transforms.CumulativeDistributionTransform(dist.Normal(0.0, 1.0)),
-        transforms.CumulativeDistributionTransform(dist.Gamma(bp.asarray(2.5, dtype=bp.float64), 1.5)).inv,
-    ]
+    to_gamma = [transforms.CumulativeDistributionTransform(dist.Normal(0.0, 1.0)), transforms.CumulativeDistributionTransform(dist.Gamma(bp.asarray(2.5, dtype=bp.float64), 1.5)).inv]
     made = dist.TransformedDistribution(dist.Normal(bp.asarray(0.0, dtype=bp.float64), 1.0), to_gamma)
     x = bp.asarray([0.1, 1.0, 4.0], dtype=bp.float64)
     exact = dist.Gamma(bp.asarray(2.5, dtype=bp.float64), 1.5)

@@ -199,11 +199,7 @@ MADE_OF_OTHERS = [
     ("TransformedDistribution(Independent(Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])), 1), [StickBreakingTransform()])", [0.2, 0.5, 0.3], 0.5332713701278582),
     ("TransformedDistribution(Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])), [StickBreakingTransform()])", [0.2, 0.5, 0.3], 0.5332713701278582),
     ("MixtureSameFamily(Categorical(tensor([0.2, 0.8])), Normal(tensor([0.1, -0.5]), tensor([1.0, 2.0])))", 0.7, -1.6097641569706633),
-    (
-        "MixtureSameFamily(Categorical(tensor([0.2, 0.8])), Independent(Normal(tensor([[0.1, -0.5], [1.0, 2.0]]), tensor([[1.0, 2.0], [0.5, 0.7]])), 1))",
-        [0.7, 0.2],
-        -3.7446996259669207,
-    ),
+    ("MixtureSameFamily(Categorical(tensor([0.2, 0.8])), Independent(Normal(tensor([[0.1, -0.5], [1.0, 2.0]]), tensor([[1.0, 2.0], [0.5, 0.7]])), 1))", [0.7, 0.2], -3.7446996259669207),
 ]
 
 

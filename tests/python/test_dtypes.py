@@ -83,7 +83,8 @@ def test_a_dtype_is_one_object(name):
 
 
 def test_what_stands_for_a_dtype():
-    for given, expected in [(bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"), (np.float64, "float64"), (np.dtype("int16"), "int16"), (np.bool_, "bool")]:
+    for given, expected in [(bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"),
+                            (np.float64, "float64"), (np.dtype("int16"), "int16"), (np.bool_, "bool")]:
         assert bp.zeros(1, dtype=given).dtype.name == expected
 
 

@@ -117,7 +117,10 @@ def test_pages_promise_what_there_is(entries):
 
 def test_explain_states_the_defaults(entries):
     line = bp.explain(entries.doubled).splitlines()[0]
-    assert line == ("entries::doubled(Tensor x, *, Scalar by=2, Scalar? plus=none, str mode='plain', Size[] sizes=[1, 2], Dtype? dtype=none, bool exact=true) -> out")
+    assert line == (
+        "entries::doubled(Tensor x, *, Scalar by=2, Scalar? plus=none, str mode='plain', Size[] sizes=[1, 2], "
+        "Dtype? dtype=none, bool exact=true) -> out"
+    )
     assert "float dtype" not in line and "…" not in bp.explain("sum") + bp.explain("linspace")
 
 

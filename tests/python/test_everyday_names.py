@@ -128,18 +128,8 @@ def test_they_are_differentiated_and_batched_like_the_ops_they_call(name):
 
 
 @pytest.mark.parametrize(
-    "name, dtype",
-    [
-        ("double", "float64"),
-        ("float", "float32"),
-        ("half", "float16"),
-        ("bfloat16", "bfloat16"),
-        ("bool", "bool"),
-        ("byte", "uint8"),
-        ("short", "int16"),
-        ("int", "int32"),
-        ("long", "int64"),
-    ],
+    "name, dtype", [("double", "float64"), ("float", "float32"), ("half", "float16"), ("bfloat16", "bfloat16"), ("bool", "bool"),
+                    ("byte", "uint8"), ("short", "int16"), ("int", "int32"), ("long", "int64")]
 )
 def test_casts_by_name(name, dtype):
     x = getattr(bp.asarray([0, 1, 2]), name)()

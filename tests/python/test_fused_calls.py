@@ -49,10 +49,8 @@ def test_a_number_that_changes_at_each_call_compiles_nothing(entries):
 
 def test_gradients_and_transforms_see_the_op(entries):
     x = numbers(SHAPE, "float64")
-
     def sums(v):
         return bp.sum(entries.wave(v, speed=3))
-
     for _ in range(3):
         found = bp.grad(sums)(x)
         assert np.allclose(found.numpy(), 3 * np.cos(3 * x.numpy()), atol=1e-12)

@@ -49,7 +49,7 @@ def test_an_unregistered_class_names_the_registration():
 
 
 def test_an_unknown_device_names_those_that_are_there():
-    with pytest.raises(bp.ArgumentValueError, match='"gpu": no backend of that name. Devices here: cpu.*backends with a plugin: '):
+    with pytest.raises(bp.ArgumentValueError, match="\"gpu\": no backend of that name. Devices here: cpu.*backends with a plugin: "):
         bp.ones(2, device="gpu")
 
 

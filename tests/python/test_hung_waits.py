@@ -50,10 +50,7 @@ def run(device, program, timeout=60):
 
 @pytest.mark.parametrize("device, wait", [*(("unkind", wait) for wait in WAITS), *((device, "numpy") for device in DEVICES if device != "unkind")])
 def test_an_interrupt_ends_a_wait(device, wait):
-    done = run(
-        device,
-        WAITS[wait]
-        + textwrap.dedent("""
+    done = run(device, WAITS[wait] + textwrap.dedent("""
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             wait()
@@ -62,16 +59,13 @@ def test_an_interrupt_ends_a_wait(device, wait):
             print("interrupted")
         print((bp.ones(2) + 1).tolist(), flush=True)
         os._exit(0)
-        """),
-    )
+        """))
     assert done.stdout.splitlines() == ["interrupted", "[2.0, 2.0]"], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("device", ["unkind", "broken"])
 def test_a_timeout_names_the_op_that_hangs(device):
-    done = run(
-        device,
-        """
+    done = run(device, """
         y = bp.sin(bp.sqrt(x) * 3)
         device.set_wait_timeout(0.5)
         try:
@@ -79,17 +73,14 @@ def test_a_timeout_names_the_op_that_hangs(device):
         except bp.DeviceLostError as error:
             print(error, flush=True)
         os._exit(0)
-        """,
-    )
+        """)
     assert "bp::sqrt, or a call behind it up to bp::sin, has not ended within 0.5 s" in done.stdout, done.stdout + done.stderr
 
 
 def test_what_is_advised_after_a_hang_does_not_hang():
     if SANITIZED:
         pytest.skip("os._exit leaves the queue's thread, which the sanitizer reports")
-    done = run(
-        "broken without wait_for",
-        """
+    done = run("broken without wait_for", """
         y = bp.sqrt(x)
         device.set_wait_timeout(0.5)
         for step in (y.numpy, device.reset, lambda: bp.unload_plugin("broken")):
@@ -102,8 +93,7 @@ def test_what_is_advised_after_a_hang_does_not_hang():
                 del x, y, step
         sys.stdout.flush()
         os._exit(0)
-        """,
-    )
+        """)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     assert [line.split()[0] for line in lines] == ["DeviceLostError", "MissingRuleError", "BusyError"], done.stdout + done.stderr
     assert all("end the process" in line for line in lines), done.stdout

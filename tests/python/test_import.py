@@ -31,23 +31,7 @@ def after_import():
 def test_imports_nothing_slow():
     slow = {"numpy", "inspect", "typing", "dataclasses", "logging", "re", "string", "enum", "ast", "asyncio", "torch"}
     slow |= {"collections", "functools", "importlib", "threading"}
-    later = {
-        "backplane." + name
-        for name in (
-            "_api._lower_median",
-            "_calls._other_forms",
-            "data",
-            "distributions",
-            "fft",
-            "linalg",
-            "nn",
-            "onnx",
-            "optim",
-            "types",
-            "_files._checkpoints",
-            "_files._safetensors",
-        )
-    }
+    later = {"backplane." + name for name in ("_api._lower_median", "_calls._other_forms", "data", "distributions", "fft", "linalg", "nn", "onnx", "optim", "types", "_files._checkpoints", "_files._safetensors")}
     assert (slow | later).isdisjoint(after_import()["modules"])
 
 

@@ -8,7 +8,8 @@ import backplane as bp
 import numpy as np
 import pytest
 
-NUMPY_DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+NUMPY_DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+                "float64", "complex64", "complex128"]
 
 
 def address(x):
@@ -309,17 +310,8 @@ def test_wide_values_keep_their_digits():
 
 @pytest.mark.parametrize(
     "values, error",
-    [
-        (np.datetime64("2026-01-01"), TypeError),
-        (np.timedelta64(1, "s"), TypeError),
-        ([[1, 2], [3]], ValueError),
-        ([1, [2]], ValueError),
-        ("12", TypeError),
-        ([None], TypeError),
-        (2**70, ValueError),
-        ({}, TypeError),
-        (object(), TypeError),
-    ],
+    [(np.datetime64("2026-01-01"), TypeError), (np.timedelta64(1, "s"), TypeError), ([[1, 2], [3]], ValueError), ([1, [2]], ValueError), ("12", TypeError), ([None], TypeError), (2**70, ValueError),
+     ({}, TypeError), (object(), TypeError)],
 )
 def test_values_that_are_none(values, error):
     with pytest.raises(error, match="found"):

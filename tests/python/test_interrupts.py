@@ -64,10 +64,7 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_an_interrupt_ends_the_call(name):
     """It raises KeyboardInterrupt long before the call would have ended, and the next call works."""
-    program = (
-        "import signal, sys, time\nimport backplane as bp\n"
-        + textwrap.dedent(LONG[name])
-        + textwrap.dedent("""
+    program = "import signal, sys, time\nimport backplane as bp\n" + textwrap.dedent(LONG[name]) + textwrap.dedent("""
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with it ignored
         print("ready", flush=True)
         start = time.monotonic()
@@ -78,7 +75,6 @@ def test_an_interrupt_ends_the_call(name):
             print("interrupted")
         print((bp.ones(2) + 1).tolist(), flush=True)
         """)
-    )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.3)
@@ -115,7 +111,8 @@ def test_a_handler_that_does_not_raise_lets_the_call_go_on(threads):
         assert all(one == [2.0, 2.0] for one in handled)
         print(float(x.grad.sum()) > 0)
         """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env={**os.environ, "BACKPLANE_NUM_THREADS": str(threads)})
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "BACKPLANE_NUM_THREADS": str(threads)})
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 

@@ -147,7 +147,8 @@ def test_a_hung_queue_raises_in_all_waiting_threads_and_is_reset(device):
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
     program = HUNG.format(plugin=str(UNKIND), device=device)
-    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | {"BACKPLANE_UNKIND": "hang=4"}, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | {"BACKPLANE_UNKIND": "hang=4"}, capture_output=True,
+                         text=True, timeout=120)
     assert ran.returncode == 0 and ran.stdout.strip() == "done", ran.stdout + ran.stderr
 
 
@@ -242,13 +243,8 @@ assert (bp.compile(steps)(x, y).numpy() == expected).all()
 def test_no_arena_exceeds_the_largest_block_of_the_device(device):
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
-    ran = subprocess.run(
-        [sys.executable, "-c", LARGE.format(plugin=str(UNKIND), device=device)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"BACKPLANE_UNKIND_LARGEST_BLOCK": "20000"},
-    )
+    ran = subprocess.run([sys.executable, "-c", LARGE.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True, timeout=120,
+                         env=os.environ | {"BACKPLANE_UNKIND_LARGEST_BLOCK": "20000"})
     assert ran.returncode == 0 and "unkind:" not in ran.stderr, ran.stdout + ran.stderr
 
 
@@ -273,9 +269,8 @@ def test_whichever_piece_of_work_hangs_its_reader_raises_also_a_copy_that_hangs_
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
     program = [sys.executable, "-c", HANGING.format(plugin=str(UNKIND))]
-    runs = [
-        subprocess.Popen(program, env=os.environ | {"BACKPLANE_UNKIND": f"hang={number}"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for number in range(5)
-    ]  # the last one is the copy to the host
+    runs = [subprocess.Popen(program, env=os.environ | {"BACKPLANE_UNKIND": f"hang={number}"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) for number in range(5)]  # the last one is the copy to the host
     said = []
     for one in runs:
         out, err = one.communicate(timeout=60)
@@ -313,13 +308,8 @@ assert x.numpy().sum() == 20
 def test_a_device_hears_nothing_of_the_loss_of_a_peer_that_reads_its_memory(device):
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
-    ran = subprocess.run(
-        [sys.executable, "-c", READ_BY_A_LOST_PEER.format(plugin=str(UNKIND), device=device)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"BACKPLANE_UNKIND": "hang=6"},
-    )
+    ran = subprocess.run([sys.executable, "-c", READ_BY_A_LOST_PEER.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True,
+                         timeout=120, env=os.environ | {"BACKPLANE_UNKIND": "hang=6"})
     assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr
 
 
@@ -350,11 +340,6 @@ def test_a_copy_on_a_stream_that_waits_for_a_hung_one_raises_in_time(device):
     """Also where the backend has no `abort`: the copy does not begin before the stream has come to it."""
     if not UNKIND.exists():
         pytest.skip(f"device 'unkind': there is no {UNKIND}")
-    ran = subprocess.run(
-        [sys.executable, "-c", BEHIND_A_HUNG_STREAM.format(plugin=str(UNKIND), device=device)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"BACKPLANE_UNKIND": "hang=4"},
-    )
+    ran = subprocess.run([sys.executable, "-c", BEHIND_A_HUNG_STREAM.format(plugin=str(UNKIND), device=device)], capture_output=True, text=True,
+                         timeout=60, env=os.environ | {"BACKPLANE_UNKIND": "hang=4"})
     assert ran.returncode == 0 and not ran.stderr, ran.stdout + ran.stderr

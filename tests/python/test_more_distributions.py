@@ -151,9 +151,7 @@ def test_matrices_of_low_rank_vectors():
 
 
 @pytest.mark.parametrize("dtype", [bp.float16, bp.bfloat16])
-@pytest.mark.parametrize(
-    "text", ["LogisticNormal([0.2, 0.3], 1.0)", "LKJCholesky(3, 1.5)", "RelaxedOneHotCategorical(0.5, [0.2, 0.8])", "RelaxedBernoulli(0.5, 0.3)", "VonMises(0.5, 2.0)"]
-)
+@pytest.mark.parametrize("text", ["LogisticNormal([0.2, 0.3], 1.0)", "LKJCholesky(3, 1.5)", "RelaxedOneHotCategorical(0.5, [0.2, 0.8])", "RelaxedBernoulli(0.5, 0.3)", "VonMises(0.5, 2.0)"])
 def test_samples_of_half_floats_lie_in_the_support(text, dtype):
     with bp.default_dtype(dtype):
         one = made(text)

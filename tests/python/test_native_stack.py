@@ -69,9 +69,7 @@ RECURSIONS = {
 @pytest.mark.parametrize("name", RECURSIONS)
 def test_recursion_without_end_is_an_error(name, limit):
     """By Python's limit, or where that is out of the way, by what is left of the stack; and the next call works."""
-    found = run(
-        textwrap.dedent(RECURSIONS[name])
-        + textwrap.dedent(f"""
+    found = run(textwrap.dedent(RECURSIONS[name]) + textwrap.dedent(f"""
         sys.setrecursionlimit({limit})
         for attempt in range(2):
             try:
@@ -79,8 +77,7 @@ def test_recursion_without_end_is_an_error(name, limit):
             except (RecursionError, MemoryError) as error:
                 print(type(error).__name__, str(error)[:200])
         print((bp.ones(2) + 1).tolist())
-        """)
-    )
+        """))
     assert found.count("Error") == 2 and found.endswith("[2.0, 2.0]\n")
 
 

@@ -55,7 +55,10 @@ def test_a_number_counts_as_a_float64_tensor(case, forced):
             rest = tensors_of(case, {k: v for k, v in arrays.items() if k != name}, bp.float64)
             if not is_array(arrays[name]) or not any(isinstance(rest.get(other), bp.Tensor) for other in promoting(case)):
                 continue
-            found, expected = (values_and_gradients(case, {**rest, name: value}, name) for value in (NUMBER, bp.asarray(NUMBER, dtype=bp.float64)))
+            found, expected = (
+                values_and_gradients(case, {**rest, name: value}, name)
+                for value in (NUMBER, bp.asarray(NUMBER, dtype=bp.float64))
+            )
             if found is None or expected is None:
                 continue
             for one, other in zip(found, expected, strict=True):

@@ -169,9 +169,7 @@ def test_limits_of_floats():
     assert bp.finfo(bp.bfloat16).resolution == 0.01
 
 
-@pytest.mark.parametrize(
-    "value, written", [(1, True), (0, False), (2, True), (-0.0, False), (0.5, True), (math.nan, True), (1j, True), (0j, False), (np.float32(3), True), (2**63, True)]
-)
+@pytest.mark.parametrize("value, written", [(1, True), (0, False), (2, True), (-0.0, False), (0.5, True), (math.nan, True), (1j, True), (0j, False), (np.float32(3), True), (2**63, True)])
 def test_a_number_written_into_bools_is_its_truth(value, written):
     for index in (0, slice(None), [0, 1], bp.asarray([True, False, True]), (..., None), [True, False, False]):
         for before in (False, True):

@@ -78,7 +78,7 @@ def test_options_of_printing():
         assert all(len(line) <= 21 for line in repr(bp.arange(30)).splitlines())
         assert bp.get_printoptions()["linewidth"] == 20
         bp.set_printoptions(precision=1074)
-        assert float(repr(bp.asarray(5e-324, dtype=bp.float64)).split(",")[0][len("tensor(") :]) == 5e-324
+        assert float(repr(bp.asarray(5e-324, dtype=bp.float64)).split(",")[0][len("tensor("):]) == 5e-324
         bp.set_printoptions(threshold=float("inf"), linewidth=float("inf"))
         assert repr(bp.arange(2000)).count(",") == 1999 and "\n" not in repr(bp.arange(2000))
         bp.set_printoptions(profile="short")

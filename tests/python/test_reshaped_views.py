@@ -63,7 +63,8 @@ def flattened_and_unflattened(b):
     return bp.concat([flat, parts.ravel()])
 
 
-BASE_CHANGES = [base_is_scaled, base_is_overwritten, base_of_a_row_is_scaled, copy_of_a_transpose, copy_of_columns_is_changed, flattened_and_unflattened]
+BASE_CHANGES = [base_is_scaled, base_is_overwritten, base_of_a_row_is_scaled, copy_of_a_transpose,
+                copy_of_columns_is_changed, flattened_and_unflattened]
 VIEW_CHANGES = [view_is_scaled, view_of_the_reshape_is_changed, two_reshapes]
 
 X = np.arange(1.0, 17.0).reshape(4, 4)
@@ -96,7 +97,8 @@ def test_on_the_tape(program):
 def test_inside_transforms(program):
     loss, x = loss_of(program), bp.asarray(X)
     plain, gradient = loss(x).item(), differences(loss)
-    for differentiated in (bp.value_and_grad(loss), bp.compile(bp.value_and_grad(loss)), lambda x: [r[1] for r in bp.vmap(bp.value_and_grad(loss))(bp.stack([x + 1, x]))]):
+    for differentiated in (bp.value_and_grad(loss), bp.compile(bp.value_and_grad(loss)),
+                           lambda x: [r[1] for r in bp.vmap(bp.value_and_grad(loss))(bp.stack([x + 1, x]))]):
         value, found = differentiated(x)
         np.testing.assert_allclose(value.item(), plain, rtol=1e-12)
         np.testing.assert_allclose(found.numpy(), gradient, rtol=1e-6, atol=1e-6)

@@ -87,19 +87,8 @@ def test_several_results_are_named():
     assert "values=" in repr(result)
 
 
-@pytest.mark.parametrize(
-    "alias, name",
-    [
-        ("absolute", "abs"),
-        ("arctan2", "atan2"),
-        ("mul", "multiply"),
-        ("clamp", "clip"),
-        ("unsqueeze", "expand_dims"),
-        ("permute", "permute_dims"),
-        ("neg", "negative"),
-        ("invert", "bitwise_invert"),
-    ],
-)
+@pytest.mark.parametrize("alias, name", [("absolute", "abs"), ("arctan2", "atan2"), ("mul", "multiply"), ("clamp", "clip"),
+                                         ("unsqueeze", "expand_dims"), ("permute", "permute_dims"), ("neg", "negative"), ("invert", "bitwise_invert")])
 def test_an_alias_is_the_op_itself(alias, name):
     assert getattr(bp, alias) is getattr(bp, name) and getattr(bp.ops.bp, alias).full_name == "bp::" + name
     assert getattr(bp.Tensor, alias) is getattr(bp.Tensor, name) and alias in dir(bp) and alias in dir(bp.ops.bp)

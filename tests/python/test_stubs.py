@@ -88,11 +88,8 @@ def test_a_name_has_one_definition():
 
 
 def functions_of(module):
-    return [
-        (f"{module.__name__}.{name}", value)
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and not name.startswith("_") and value.__module__.startswith("backplane")
-    ]
+    return [(f"{module.__name__}.{name}", value) for name, value in vars(module).items()
+            if inspect.isfunction(value) and not name.startswith("_") and value.__module__.startswith("backplane")]
 
 
 @pytest.mark.parametrize("module", [bp, bp.fft, bp.linalg, bp.tree, F], ids=lambda module: module.__name__)

@@ -53,20 +53,8 @@ def test_a_fill_converts_its_number(vulkan, dtype):
 
 @pytest.mark.parametrize(
     "shapes",
-    [
-        ((3, 4), (4, 5)),
-        ((16, 16), (16, 16)),
-        ((17, 33), (33, 19)),
-        ((1, 100), (100, 1)),
-        ((4,), (4,)),
-        ((4,), (4, 3)),
-        ((2, 4), (4,)),
-        ((3, 0), (0, 2)),
-        ((0, 3), (3, 2)),
-        ((5, 3, 4), (4, 2)),
-        ((2, 1, 3, 4), (5, 4, 6)),
-        ((3,), (2, 3, 4)),
-    ],
+    [((3, 4), (4, 5)), ((16, 16), (16, 16)), ((17, 33), (33, 19)), ((1, 100), (100, 1)), ((4,), (4,)), ((4,), (4, 3)),
+     ((2, 4), (4,)), ((3, 0), (0, 2)), ((0, 3), (3, 2)), ((5, 3, 4), (4, 2)), ((2, 1, 3, 4), (5, 4, 6)), ((3,), (2, 3, 4))],
 )
 def test_matmul(vulkan, shapes):
     same(bp.matmul, vulkan, *(normal(*shape) for shape in shapes), rtol=1e-4, atol=1e-4)
@@ -130,7 +118,8 @@ def test_products_of_transposed_views(vulkan, dtype, sizes):
     rows, inner, columns = sizes
     x, y = (RNG.integers(-9, 9, shape).astype(dtype) for shape in ((rows, inner), (inner, columns)))
     for left, right in ((x, y), (x.T.copy().T, y), (x, y.T.copy().T), (x.T.copy().T, y.T.copy().T)):
-        found = bp.matmul(*(bp.asarray(a.T.copy(), device=vulkan).T if a.flags.f_contiguous else bp.asarray(a, device=vulkan) for a in (left, right)))
+        found = bp.matmul(*(bp.asarray(a.T.copy(), device=vulkan).T if a.flags.f_contiguous else bp.asarray(a, device=vulkan)
+                            for a in (left, right)))
         np.testing.assert_array_equal(found.numpy(), x @ y)
 
 
@@ -141,7 +130,7 @@ def test_neighbours_in_pairs(vulkan, dtype, size):
     host = bp.asarray(RNG.integers(0, 2 if dtype == "bool" else 100, (2, size + 1))).astype(dtype)
     there = host.to(vulkan)
     for begin in (0, 1):
-        x, y, a, b = (t[begin : begin + size] for t in (*host, *there))
+        x, y, a, b = (t[begin:begin + size] for t in (*host, *there))
         pairs = [(x == y, a == b), (bp.where(x == y, x, y), bp.where(a == b, a, b)), (bp.where(x == y, x, 1), bp.where(a == b, a, 1))]
         if dtype != "bool":
             pairs += [(x < 50, a < 50), (x * y, a * b), (3 - x, 3 - a), (bp.maximum(x, y), bp.maximum(a, b))]
@@ -154,7 +143,8 @@ def test_neighbours_in_pairs(vulkan, dtype, size):
 def test_elementwise_loops_of_any_rank(vulkan, rank):
     """Rows in the push constants, and rows in memory."""
     shape = (2, 3, 1, 5, 2, 7)[:rank]
-    same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan, normal(*shape), normal(*shape), rtol=1e-6)
+    same(lambda x, y: bp.where(x.T > y.T, bp.permute_dims(x, tuple(range(rank))[::-1]) * y.T, y.T[..., :1]), vulkan,
+          normal(*shape), normal(*shape), rtol=1e-6)
 
 
 def test_a_gradient_stays_on_the_device(vulkan):

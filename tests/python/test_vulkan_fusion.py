@@ -31,7 +31,6 @@ def test_more_operands_than_push_constants_hold(vulkan):
 
 def test_small_updates_of_one_shape_are_one_region(vulkan):
     """They share no value; those of another shape, and large ones, are left alone."""
-
     def updates(*tensors):
         return tuple(weight - 0.01 * gradient for weight, gradient in zip(tensors[::2], tensors[1::2]))
 

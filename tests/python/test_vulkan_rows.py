@@ -45,7 +45,6 @@ def test_the_gradient_of_a_softmax_of_parts_is_one_region(vulkan):
 
 def test_small_losses_of_one_shape_are_one_region(vulkan):
     """They share no value."""
-
     def losses(*tensors):
         return tuple(bp.mean(bp.square(x), axis=-1) for x in tensors)
 
@@ -74,7 +73,6 @@ def test_rows_of_any_number_run_where_workgroups_take_turns(vulkan):
 def test_a_workgroup_shares_a_long_row_on_what_is_no_processor(vulkan):
     """A driver that is one runs the laws as another device would."""
     laws = "TestRows and (lengths or special or floats or integers or complex or gradients or every_run or memory)"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", laws], env={**os.environ, "BACKPLANE_VULKAN_AS_GPU": "1"}, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", laws],
+                          env={**os.environ, "BACKPLANE_VULKAN_AS_GPU": "1"}, capture_output=True, text=True)
     assert done.returncode == 0 and " passed" in done.stdout and "skipped" not in done.stdout, done.stdout

@@ -20,27 +20,23 @@ ROWS = (N // 4, 4)
 # A write in place; its functional form; the shape of the tensor.
 WRITES = {
     "index_put": (lambda x: x.index_put_([at(3, 1)], 9.0), lambda x: bp.index_put(x, [at(3, 1)], 9.0), ROWS),
-    "index_put, adding": (lambda x: x.index_put_([at(3, 3)], 9.0, accumulate=True), lambda x: bp.index_put(x, [at(3, 3)], 9.0, accumulate=True), ROWS),
+    "index_put, adding": (lambda x: x.index_put_([at(3, 3)], 9.0, accumulate=True),
+                          lambda x: bp.index_put(x, [at(3, 3)], 9.0, accumulate=True), ROWS),
     "take_put": (lambda x: x.take_put_(at(5, -1), tensor(2, 4)), lambda x: bp.take_put(x, at(5, -1), tensor(2, 4)), ROWS),
     "put_along_axis": (lambda x: x.put_along_axis_(at(5, -1), 2.0, axis=0), lambda x: bp.put_along_axis(x, at(5, -1), 2.0, axis=0), (N,)),
-    "put_along_axis, adding": (
-        lambda x: x.put_along_axis_(at(5, 5), tensor(2), axis=0, accumulate=True),
-        lambda x: bp.put_along_axis(x, at(5, 5), tensor(2), axis=0, accumulate=True),
-        (N,),
-    ),
+    "put_along_axis, adding": (lambda x: x.put_along_axis_(at(5, 5), tensor(2), axis=0, accumulate=True),
+                               lambda x: bp.put_along_axis(x, at(5, 5), tensor(2), axis=0, accumulate=True), (N,)),
     "scatter_max": (lambda x: x.scatter_max_(at(5, 5), tensor(2), axis=0), lambda x: bp.scatter_max(x, at(5, 5), tensor(2), axis=0), (N,)),
     "scatter_min": (lambda x: x.scatter_min_(at(5, 5), tensor(2), axis=0), lambda x: bp.scatter_min(x, at(5, 5), tensor(2), axis=0), (N,)),
     "scatter_prod": (lambda x: x.scatter_prod_(at(5, 5), tensor(2), axis=0), lambda x: bp.scatter_prod(x, at(5, 5), tensor(2), axis=0), (N,)),
     "slice_put": (lambda x: x.slice_put_(1.0, [0], [3], [9], [2]), lambda x: bp.slice_put(x, 1.0, [0], [3], [9], [2]), ROWS),
     "select_put": (lambda x: x.select_put_(tensor(4), 0, -2), lambda x: bp.select_put(x, tensor(4), 0, -2), ROWS),
     "diagonal_put": (lambda x: x.diagonal_put_(tensor(4)), lambda x: bp.diagonal_put(x, tensor(4)), ROWS),
-    "diagonal_put, of axes apart": (
-        lambda x: x.diagonal_put_(tensor(4, 4), axis1=2, axis2=0, offset=-1),
-        lambda x: bp.diagonal_put(x, tensor(4, 4), axis1=2, axis2=0, offset=-1),
-        (4, 4, N // 16),
-    ),
+    "diagonal_put, of axes apart": (lambda x: x.diagonal_put_(tensor(4, 4), axis1=2, axis2=0, offset=-1),
+                                    lambda x: bp.diagonal_put(x, tensor(4, 4), axis1=2, axis2=0, offset=-1), (4, 4, N // 16)),
     "index_add": (lambda x: x.index_add_(0, at(1, 1), tensor(2, 4)), lambda x: bp.index_add(x, 0, at(1, 1), tensor(2, 4)), ROWS),
-    "index_add, scaled": (lambda x: x.index_add_(0, at(1, 1), tensor(2, 4), alpha=3), lambda x: bp.index_add(x, 0, at(1, 1), tensor(2, 4), alpha=3), ROWS),
+    "index_add, scaled": (lambda x: x.index_add_(0, at(1, 1), tensor(2, 4), alpha=3),
+                          lambda x: bp.index_add(x, 0, at(1, 1), tensor(2, 4), alpha=3), ROWS),
     "index_copy": (lambda x: x.index_copy_(0, at(1, 7), tensor(2, 4)), lambda x: bp.index_copy(x, 0, at(1, 7), tensor(2, 4)), ROWS),
     "index_fill": (lambda x: x.index_fill_(0, at(1, 7), 4.0), lambda x: bp.index_fill(x, 0, at(1, 7), 4.0), ROWS),
     "scatter": (lambda x: x.scatter_(0, at(1, 7), tensor(2)), lambda x: bp.scatter(x, 0, at(1, 7), tensor(2)), (N,)),
@@ -53,7 +49,8 @@ WRITES = {
     "x[i]": (lambda x: x.__setitem__(at(2), 9.0), lambda x: bp.index_put(x, [at(2)], 9.0), ROWS),
     "x[:, i]": (lambda x: x.__setitem__((slice(0, 8), at(2)), 9.0), lambda x: bp.concat([bp.index_put(x[:8], [None, at(2)], 9.0), x[8:]]), ROWS),
     "x[[i]] += 1": (lambda x: x.__setitem__(at(5), x[at(5)] + 1), lambda x: bp.index_put(x, [at(5)], x[at(5)] + 1), ROWS),
-    "x[i, j]": (lambda x: x.__setitem__((at(5, 6), at(1, 2)), at(1, 2).astype(bp.float64)), lambda x: bp.index_put(x, [at(5, 6), at(1, 2)], at(1, 2).astype(bp.float64)), ROWS),
+    "x[i, j]": (lambda x: x.__setitem__((at(5, 6), at(1, 2)), at(1, 2).astype(bp.float64)),
+                lambda x: bp.index_put(x, [at(5, 6), at(1, 2)], at(1, 2).astype(bp.float64)), ROWS),
 }
 # These have scans of the whole tensor, in memory of a byte per element.
 MASKS = {
@@ -182,7 +179,8 @@ def test_positions_that_are_the_tensor_are_read_first():
     order = np.array([2, 0, 1, 1, 3, 5])
     expected = order.copy()
     expected[order] = [7, 6, 5, 4, 3, 2]
-    for write in (lambda x, v: x.__setitem__(x, v), lambda x, v: x.take_put_(x, v), lambda x, v: x.put_along_axis_(x, v, axis=0), lambda x, v: x.scatter_(0, x, v)):
+    for write in (lambda x, v: x.__setitem__(x, v), lambda x, v: x.take_put_(x, v), lambda x, v: x.put_along_axis_(x, v, axis=0),
+                  lambda x, v: x.scatter_(0, x, v)):
         x = bp.asarray(order, copy=True)
         write(x, at(7, 6, 5, 4, 3, 2))
         np.testing.assert_array_equal(np.asarray(x), expected)

@@ -35,10 +35,10 @@ class CompiledTape:
 
     def arguments(self, contents, replaced):
         """What the traced function gets: which tensors require a gradient, the changes of hooks so far, and the gradients."""
-        self.places = {(id(container), key): x for container, key, x in _tensors_now(contents)}
-        self.tensors = list({id(x): x for x in self.places.values()}.values())
         if not self.is_used:
             return {}
+        self.places = {(id(container), key): x for container, key, x in _tensors_now(contents)}
+        self.tensors = list({id(x): x for x in self.places.values()}.values())
         shown_of = {id(entry.own): entry.shown for entry in replaced.entered}  # what others see of it
         pairs = [(x, shown_of.get(id(x), x)) for x in self.tensors]
         pairs = [(own, shown, shown.requires_grad) for own, shown in pairs if shown.requires_grad or shown.grad is not None]
@@ -83,7 +83,7 @@ class CompiledTape:
             self.tape = None
 
     def inside(self, arguments):
-        """The function's arguments with tensors of the tape, which follows what is written into values that are computed from them."""
+        """The function's arguments with tensors of the tape, which follows writes into values that are computed from them."""
         return tree.map(_once(self.tape.inside), arguments) if self.is_used else arguments
 
     def outcome(self, result, contents, later, position):

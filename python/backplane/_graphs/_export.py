@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["export", "parse_graph"]
 
 
-def export(fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str], *, dynamic: DynamicSizes | None = None) -> None:
+def export(
+    fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike[str], *, dynamic: DynamicSizes | None = None
+) -> None:
     """Writes fun, as it is for arguments like args, to one safetensors file.
 
     fun is traced (see make_graph) with args, a sequence of its positional arguments; tensors within containers become the inputs, in
@@ -31,10 +33,14 @@ def export(fun: Callable[..., Any], args: Sequence[Any], path: str | os.PathLike
         >>> bp.export(lambda x: bp.tanh(x @ w), [bp.ones((4, 3))], "model.safetensors")
     """
     if isinstance(args, (_core.Tensor, dict, str)):
-        raise _core.ArgumentTypeError(f"export: argument args: found a {type(args).__name__}, expected the sequence of the function's positional arguments; write [x] for one")
+        raise _core.ArgumentTypeError(
+            f"export: argument args: found a {type(args).__name__}, expected the sequence of the function's positional arguments; write [x] for one"
+        )
     graph = _core.make_graph(fun, dynamic=dynamic)(*args)
     if not graph.outputs and not graph.updates:
-        raise _core.ArgumentValueError("export: the function returned no tensor, so the file would compute nothing. Fix: return a tensor; backplane.asarray converts numbers")
+        raise _core.ArgumentValueError(
+            "export: the function returned no tensor, so the file would compute nothing. Fix: return a tensor; backplane.asarray converts numbers"
+        )
     graph.save(file_name("export", path), _constant_names(graph, fun))
 
 
@@ -95,5 +101,7 @@ def parse_graph(text: str, constants: Mapping[str, Tensor] | None = None, device
         [0.0, 0.0, 0.0]
     """
     if constants is not None and not hasattr(constants, "keys"):
-        raise _core.ArgumentTypeError(f"parse_graph: argument constants: found a {type(constants).__name__}, expected a dict of tensors by their names in the text")
+        raise _core.ArgumentTypeError(
+            f"parse_graph: argument constants: found a {type(constants).__name__}, expected a dict of tensors by their names in the text"
+        )
     return _core.parse_model(text, dict(constants or {}), device)

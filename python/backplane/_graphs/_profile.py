@@ -100,7 +100,7 @@ class profile:
         for event in self.events:
             row = rows.setdefault(event["name"], [[], 0, 0, 0])
             took = event["end"] - event["begin"]
-            del outer[event["depth"] :]
+            del outer[event["depth"]:]
             if outer:
                 outer[-1][2] -= took
             outer.append(row)

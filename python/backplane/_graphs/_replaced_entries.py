@@ -135,7 +135,7 @@ class ReplacedEntries:
             entry.put(new)
 
     def _without_flag(self, new, own):
-        """What was detached of a parameter is none, though the graph gives it as that one."""
+        """A tensor that was detached of a parameter is not a parameter, though the graph gives it as that one."""
         is_parameter = own.requires_grad or any(new is x for x in self.others)
         return new.detach() if new.requires_grad and not is_parameter else new
 

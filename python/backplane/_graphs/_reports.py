@@ -48,7 +48,10 @@ def explain_plan(
         count = len(args) + len(kwargs)
         for position in positions:
             if position >= count:
-                raise _core.ArgumentTypeError(f"explain_plan: argument donate: found {position}, but the call has {count} argument{'' if count == 1 else 's'}, counted from 0 on")
+                raise _core.ArgumentTypeError(
+                    f"explain_plan: argument donate: found {position}, but the call has {count} argument{'' if count == 1 else 's'}, "
+                    "counted from 0 on"
+                )
         graph, tensors = _traced(fun, args, kwargs, dynamic)
         donors = [position for position, argument in enumerate(args) for _ in _inputs(argument)]
         donated = [i for i, position in enumerate(donors) if position in positions]
@@ -80,7 +83,8 @@ def cost_analysis(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
             row["bytes"] += size
             if flops is None:
                 unknown.add(op)
-        return {"flops": sum(row["flops"] for row in ops.values()), "bytes": sum(row["bytes"] for row in ops.values()), "ops": ops, "unknown": sorted(unknown)}
+        return {"flops": sum(row["flops"] for row in ops.values()), "bytes": sum(row["bytes"] for row in ops.values()),
+                "ops": ops, "unknown": sorted(unknown)}
 
     return analyse
 

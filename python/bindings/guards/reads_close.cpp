@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMostLevels = 4;  // of containers in containers
 
-// Is it a tensor that the graph holds, or one over the memory of such a one, as detach gives it?
+// Is it one of these tensors, or a tensor over the memory of one, as detach gives it?
 bool is_used(const Tensor& tensor, std::span<const Tensor> used) {
   const bp_storage* storage = tensor.get()->storage;
   return std::any_of(used.begin(), used.end(), [&](const Tensor& u) {
@@ -27,22 +27,17 @@ bool is_used(const Tensor& tensor, std::span<const Tensor> used) {
 void fill_in(GuardItem& item, const Reads::Closing& closing, bool is_the_same) {
   PyObject* object = item.value.get();
   const Tensor t = tensor_of(object);
-  const auto is_it = [&](const Tensor& other) { return other.get() == t.get(); };
-  // The values may have been read of another tensor over the same memory, as detach gives one.
-  const auto shows_it = [&](const TensorRead& r) {
-    return is_it(r.tensor) || (t.get()->storage && t.get()->storage == r.tensor.get()->storage);
-  };
+  // The values may have been read of another tensor over the same memory.
+  const auto shows_it = [&](const TensorRead& r) { return is_used(t, {&r.tensor, 1}); };
   const auto read = std::find_if(closing.reads.begin(), closing.reads.end(), shows_it);
   TensorGuard& own = *item.tensor;
   own = TensorGuard{{}, {}, {}, {}, requires_grad(t), t.dtype(), t.device(), {t.shape().begin(), t.shape().end()}};
   if (read != closing.reads.end()) own.read = *read;
   if (own.read) own.bytes = shared_bytes(t);
-  if (!own.read && !is_the_same && !is_used(t, closing.used)) {
-    item.value = {};
-    return;
+  if (own.read || is_the_same || is_used(t, closing.used)) {
+    own.tensor = t.get();
+    own.held = t;
   }
-  own.tensor = t.get();
-  own.held = t;
   item.value = {};
 }
 

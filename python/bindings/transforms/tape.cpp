@@ -1,8 +1,8 @@
 // The tape of a traced function: a TapeScope around the function's calls, and the gradients that its tensors have while
 // the function runs. Python makes one for each trace (backplane/_graphs/_compiled_tape.py).
 //
-// The gradients live here and not in the tensors: those of a trace end with it. What the tensors hold when the call
-// begins are arguments of the graph, and what they hold when it ends are its results.
+// The gradients live here and not in the tensors, which outlive the trace. The gradients of before the call are
+// arguments of the graph, and the gradients of after the call are its results.
 #include "bindings/transforms/tape.hpp"
 
 #include <algorithm>
@@ -172,7 +172,7 @@ void check_not_recorded(const char* who, bool create_graph) {
   BP_CHECK(
       !create_graph, VALUE, who,
       ": argument create_graph: found True inside of a compiled function, whose backward pass is not recorded. Fix: "
-      "use grad or value_and_grad, of which a derivative can be taken");
+      "use grad or value_and_grad, whose results can be differentiated");
 }
 
 }  // namespace

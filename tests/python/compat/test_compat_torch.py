@@ -73,12 +73,7 @@ IN_PLACE = ["ceil", "cos", "exp", "floor", "log1p", "neg", "sigmoid", "sin", "sq
 
 
 def test_every_function_is_called():
-    one_operand = {
-        name
-        for name in compat.__all__
-        if inspect.isfunction(getattr(compat, name))
-        and list(inspect.signature(getattr(compat, name)).parameters)[:2] in (["input"], ["input", "out"], ["input", "args"], ["input", "other"])
-    }
+    one_operand = {name for name in compat.__all__ if inspect.isfunction(getattr(compat, name)) and list(inspect.signature(getattr(compat, name)).parameters)[:2] in (["input"], ["input", "out"], ["input", "args"], ["input", "other"])}
     for home, prefix in ((compat, "torch."), (compat.linalg, "torch.linalg."), (compat.fft, "torch.fft."), (compat.func, "torch.func.")):
         functions = {name for name in home.__all__ if inspect.isfunction(getattr(home, name)) and getattr(home, name).__module__ == home.__name__}
         assert not {name for name in functions - UNCALLED - one_operand if f"{prefix}{name}(" not in " ".join(CASES)}

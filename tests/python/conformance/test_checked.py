@@ -34,9 +34,7 @@ bp.load_plugin({str(PLUGIN)!r})
 device = bp.device("broken")
 """
 # What a row keeps of its calls before is of no use after it.
-RESET = (
-    LOAD
-    + """
+RESET = LOAD + """
 for _ in range(4):
     x = bp.ones((64,), device=device) * 1.5
     for _ in range(8):
@@ -46,10 +44,7 @@ for _ in range(4):
     device.reset()
 print("ended")
 """
-)
-LOSS = (
-    LOAD
-    + """
+LOSS = LOAD + """
 losses = 0
 for _ in range(4):
     try:
@@ -62,11 +57,8 @@ for _ in range(4):
 assert losses == 1
 print("ended")
 """
-)
 # The results do not fit in front of the kernel; earlier calls lent it 64 KiB each.
-FULL = (
-    LOAD
-    + """
+FULL = LOAD + """
 x = bp.ones((16384,), device=device)
 y, failed = -x, 0
 for _ in range(200):
@@ -82,7 +74,6 @@ for _ in range(200):
 assert failed > 100, failed
 print("ended")
 """
-)
 
 
 def run(fault, checked, program="", **more):
@@ -127,11 +118,6 @@ def test_a_call_that_fails_on_the_way_keeps_nothing():
 
 def test_reloads_leave_nothing_behind():
     build = pathlib.Path(os.environ.get("BACKPLANE_BUILD", "/nonexistent"))
-    done = subprocess.run(
-        [build / "bin" / "test_loader", "--gtest_filter=UnloadCycles.OfRowsLeaveNothingBehind"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "BACKPLANE_CHECKED": "1"},
-    )
+    done = subprocess.run([build / "bin" / "test_loader", "--gtest_filter=UnloadCycles.OfRowsLeaveNothingBehind"],
+                          capture_output=True, text=True, timeout=120, env={**os.environ, "BACKPLANE_CHECKED": "1"})
     assert done.returncode == 0 and "[  PASSED  ] 1 test." in done.stdout, done.stdout

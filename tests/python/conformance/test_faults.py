@@ -123,9 +123,7 @@ def test_without_a_fault_all_pass(tmp_path, op):
     assert done.returncode == 0, done.stdout + done.stderr
     assert {case["verdict"] for case in report["cases"]} <= {"pass", "not offered"} and "pass" in {case["verdict"] for case in report["cases"]}
     absent = {(case["op"], case["check"]) for case in report["cases"] if case["verdict"] == "not offered"}
-    assert absent == (
-        {("(device) compiler", "graphs"), ("(device) compiler", "threads"), ("(device) compiler", "kept"), ("(device) memory", "pool")} if op == "(device)" else set()
-    )
+    assert absent == ({("(device) compiler", "graphs"), ("(device) compiler", "threads"), ("(device) compiler", "kept"), ("(device) memory", "pool")} if op == "(device)" else set())
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -15,7 +15,9 @@ def images():
 def test_crops_are_parts_of_the_padded_images(images):
     crop = T.RandomCrop((8, 7), padding=2, generator=bp.Generator(1))(images).numpy()
     padded = np.pad(images.numpy(), ((0, 0), (0, 0), (2, 2), (2, 2)))
-    places = [[(top, left) for top in range(5) for left in range(8) if np.array_equal(padded[i, :, top : top + 8, left : left + 7], crop[i])] for i in range(12)]
+    places = [
+        [(top, left) for top in range(5) for left in range(8) if np.array_equal(padded[i, :, top : top + 8, left : left + 7], crop[i])] for i in range(12)
+    ]
     assert all(len(found) == 1 for found in places) and len({found[0] for found in places}) > 6
     np.testing.assert_array_equal(T.CenterCrop(4)(images).numpy(), images.numpy()[:, :, 2:6, 3:7])
 

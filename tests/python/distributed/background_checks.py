@@ -46,7 +46,6 @@ def check_background_transforms():
         "reduce_scatter": lambda x, **how: d.reduce_scatter(bp.concat([x] * d.size()), **how),
     }
     for name, call in calls.items():
-
         def one(x, call=call):
             return call(x) * 2
 

@@ -374,10 +374,8 @@ CONSTANT = {
     "carry": lambda x: bp.scan(lambda s, _: ((s[0] * 2.0 + bp.sqrt(s[1]), s[1]), None), (x, bp.asarray(0.0)), None, length=1)[0][0],
     "map": lambda x: bp.map(lambda e: e * 2.0 + bp.sqrt(bp.asarray(0.0)), x[None])[0],
     "compile": lambda x: bp.compile(lambda a, b: a * 2.0 + bp.sqrt(b))(x, bp.asarray(0.0)),
-    "results": lambda x: (
-        sum(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[:1])
-        + bp.sqrt(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[1])
-    ),
+    "results": lambda x: sum(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[:1])
+    + bp.sqrt(bp.cond(bp.asarray(True), lambda a, b: (a * 2.0, b), lambda a, b: (a, b), x, bp.asarray(0.0))[1]),
 }
 
 

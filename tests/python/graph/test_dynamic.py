@@ -92,7 +92,8 @@ def test_a_text_and_a_file_give_the_same_graph(tmp_path):
     graph = bp.make_graph(function, dynamic=BATCH)(tensor(4, 3))
     graph.save(str(tmp_path / "model.safetensors"))
     loaded = bp.load(tmp_path / "model.safetensors")
-    assert [line for line in str(loaded).splitlines() if "constant" not in line] == [line for line in str(graph).splitlines() if "constant" not in line]
+    assert [line for line in str(loaded).splitlines() if "constant" not in line] == [
+        line for line in str(graph).splitlines() if "constant" not in line]
     for n in (4, 3, 10):
         same(list(loaded(tensor(n, 3))), bp.tree.leaves(function(tensor(n, 3))))
 
@@ -189,7 +190,7 @@ def test_containers_and_positions_name_tensors():
         same(graph(*arguments(9)), function(*arguments(9)))
         assert [value.dims for value in graph.inputs] == [["n", "3"], ["n", "3"]]
     for dynamic, error, text in (
-        ({"other": {0: "n"}}, ValueError, 'no tensor in argument "other"; the call\'s tensors are data'),
+        ({"other": {0: "n"}}, ValueError, "no tensor in argument \"other\"; the call's tensors are data"),
         ({"data": {2: "n"}}, IndexError, "has no axis 2"),
         ({"data": {0: "n", -2: "m"}}, ValueError, "two names"),
         ({"data": {0: "n", 1: "n"}}, ValueError, 'the size "n" is 4 in .* and 3 in'),

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "ops/rewrites.yaml"
-RULES = [tuple(part.strip("'") for part in found) for found in re.findall(r"^  - \{from: (.*?), to: (.*?)(?:, when: .*)?\}$", TABLE.read_text(), re.MULTILINE)]
+RULES = [tuple(part.strip("'") for part in found) for found in
+         re.findall(r"^  - \{from: (.*?), to: (.*?)(?:, when: .*)?\}$", TABLE.read_text(), re.MULTILINE)]
 DTYPES = [bp.bool, bp.int8, bp.uint8, bp.int32, bp.float16, bp.float32, bp.float64, bp.complex64]
 AXES = [(0, 1), (1, 0), (-2, -1), (-1, 0), (0,), (1,), (-1,)]
 SHAPES = [(3, 4), (4, 3), (12,), (2, 6), (1, 3, 4), (2, 3, 4)]

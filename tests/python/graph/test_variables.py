@@ -35,7 +35,8 @@ def noting(x):
 
 @pytest.fixture(autouse=True)
 def as_they_were(monkeypatch):
-    for name, value in {"scale": 2.0, "weight": bp.ones((3,)), "options": {"shift": 1.0}, "table": [1.0, 2.0], "names": ("a", "b"), "settings": Settings()}.items():
+    for name, value in {"scale": 2.0, "weight": bp.ones((3,)), "options": {"shift": 1.0}, "table": [1.0, 2.0], "names": ("a", "b"),
+                        "settings": Settings()}.items():
         monkeypatch.setattr(sys.modules[__name__], name, value)
 
 
@@ -168,17 +169,7 @@ def made(kind):
     return (partial if kind == "partial itself" else lambda x: partial(x)), change
 
 
-KINDS = [
-    "default",
-    "default of a helper",
-    "keyword's default",
-    "default of a method",
-    "attribute that was not there",
-    "hasattr",
-    "keyword of a partial",
-    "object of a partial",
-    "partial itself",
-]
+KINDS = ["default", "default of a helper", "keyword's default", "default of a method", "attribute that was not there", "hasattr", "keyword of a partial", "object of a partial", "partial itself"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

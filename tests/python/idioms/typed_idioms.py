@@ -1,4 +1,5 @@
-"""The idioms as a file for a type checker: each line in a function of its own, over names of the types that they have."""
+"""The idioms as a file for a type checker: each line in a function of its own, over names of the types that they have.
+"""
 
 import ast
 

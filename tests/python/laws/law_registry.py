@@ -94,7 +94,9 @@ class Entry:
     def differentiable(self):
         """Arguments whose gradient is a value: those with a formula, and all of a composite."""
         stated = self.rules["vjp"]
-        return tuple(arg for arg in self.args if arg.differentiable and ("composite" in self.flags or stated.get(arg.name) in ("formula", "zero")))
+        return tuple(
+            arg for arg in self.args if arg.differentiable and ("composite" in self.flags or stated.get(arg.name) in ("formula", "zero"))
+        )
 
 
 @dataclass(frozen=True)
@@ -144,15 +146,7 @@ def read_entry(row):
     results = tuple((result["name"], result["dtype"], result.get("nondiff", False)) for result in row["results"])
     rules = {key: row[key] for key in ("vjp", "jvp", "batch", "refusals", "decompose", "native")}
     return Entry(
-        row["name"],
-        args,
-        results,
-        frozenset(row["flags"]),
-        row["tolerance"],
-        row["compare"],
-        row["except"],
-        rules,
-        row["alias"],
+        row["name"], args, results, frozenset(row["flags"]), row["tolerance"], row["compare"], row["except"], rules, row["alias"],
         tuple(row.get("padded", ())),
     )
 
@@ -173,7 +167,9 @@ def registry():
     found = []
     for row in rows:
         entry = read_entry(row)
-        found += [Case(entry, number, sample["args"], sample["error"], tuple(sample.get("expect", ()))) for number, sample in enumerate(row["samples"])]
+        found += [
+            Case(entry, number, sample["args"], sample["error"], tuple(sample.get("expect", ()))) for number, sample in enumerate(row["samples"])
+        ]
     return found
 
 

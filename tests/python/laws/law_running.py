@@ -85,7 +85,11 @@ def to_array(tensor):
 
 def differentiable_results(case, results):
     """The results that have a gradient: inexact and not declared constant."""
-    return [result for result, (_, _, nondiff) in zip(results, case.entry.results) if not nondiff and result.dtype.name in INEXACT]
+    return [
+        result
+        for result, (_, _, nondiff) in zip(results, case.entry.results)
+        if not nondiff and result.dtype.name in INEXACT
+    ]
 
 
 def eps_of(dtype):

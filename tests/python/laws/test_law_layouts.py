@@ -116,7 +116,9 @@ def test_broadcasting_is_what_it_was_written_out(case):
             continue
         for part in shapes_within(value):
             changed = {**arrays, name: part}
-            written_out = {other: np.ascontiguousarray(np.broadcast_to(array, whole)) if is_array(array) else array for other, array in changed.items()}
+            written_out = {
+                other: np.ascontiguousarray(np.broadcast_to(array, whole)) if is_array(array) else array for other, array in changed.items()
+            }
             expected = call(case, mapped(case, written_out, lambda array, spec, arg: tensor_of(array)))
             found = call(case, mapped(case, changed, lambda array, spec, arg: tensor_of(array)))
             for result, reference in zip(found, expected):

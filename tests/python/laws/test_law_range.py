@@ -42,10 +42,7 @@ def check(case, dtype, name):
     arrays = arrays_of(case, dtype)
     if isinstance(outcome(case, {**arrays, name: 1}), bp.BackplaneError):
         return  # no number stands here
-    wide = {
-        key: value.astype(np.int64 if dtype in NARROW else np.float32) if key in positions(case) and is_array(value) and value.dtype.kind in "iu" else value
-        for key, value in arrays.items()
-    }
+    wide = {key: value.astype(np.int64 if dtype in NARROW else np.float32) if key in positions(case) and is_array(value) and value.dtype.kind in "iu" else value for key, value in arrays.items()}
     limits = np.iinfo(dtype)
     for number in EXACT.get(dtype) or (int(limits.max) + 1, int(limits.min) - 1):
         found = outcome(case, {**arrays, name: number})

@@ -106,7 +106,8 @@ def test_gradient_of_layer_norm_in_every_floating_type_is_its_formula(shape, axe
 
 def test_gradient_of_layer_norm_refuses_axes_and_shapes_that_are_not_its_own():
     x = bp.asarray(numbers(2, 3))
-    for arguments, text in (((x, x, None, (2,)), "axis"), ((x, x, None, (-99,)), "axis"), ((x[:1], x), "cotangent"), ((x, x, bp.asarray(numbers(2, 1, 3))), "weight")):
+    for arguments, text in (((x, x, None, (2,)), "axis"), ((x, x, None, (-99,)), "axis"), ((x[:1], x), "cotangent"),
+                            ((x, x, bp.asarray(numbers(2, 1, 3))), "weight")):
         with pytest.raises((ValueError, IndexError), match=text):
             bp.layer_norm_grad(*arguments[:3], **({"axis": arguments[3]} if len(arguments) > 3 else {}))
 

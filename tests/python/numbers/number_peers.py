@@ -4,18 +4,7 @@ import numpy as np
 
 SAME = "abs sign square add subtract multiply divide maximum minimum copysign sqrt reciprocal exp exp2 expm1 log log1p log2 log10 hypot logaddexp sin cos tan sinh cosh tanh sinc"
 ARC = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
-ACTIVATIONS = {
-    "relu": "relu",
-    "relu6": "relu6",
-    "silu": "silu",
-    "gelu": "gelu",
-    "mish": "mish",
-    "elu": "elu",
-    "celu": "celu",
-    "selu": "selu",
-    "leaky_relu": "leaky_relu",
-    "softplus": "softplus",
-}
+ACTIVATIONS = {"relu": "relu", "relu6": "relu6", "silu": "silu", "gelu": "gelu", "mish": "mish", "elu": "elu", "celu": "celu", "selu": "selu", "leaky_relu": "leaky_relu", "softplus": "softplus"}
 
 
 def torch_functions():
@@ -25,20 +14,7 @@ def torch_functions():
     found = {name: getattr(torch, name) for name in [*SAME.split(), *ARC, "rsqrt", "erf", "erfc", "erfinv", "lgamma", "digamma", "logit", "xlogy", "sigmoid"]}
     found |= {name: getattr(F, theirs) for name, theirs in ACTIVATIONS.items()}
     found |= {name: getattr(F, name) for name in ("logsigmoid", "softsign", "tanhshrink", "hardtanh", "hardsigmoid", "hardswish", "hardshrink", "softshrink")}
-    found |= {
-        name: (lambda x, t, f=getattr(F, name): f(x, t, reduction="none"))
-        for name in (
-            "mse_loss",
-            "l1_loss",
-            "smooth_l1_loss",
-            "huber_loss",
-            "binary_cross_entropy",
-            "binary_cross_entropy_with_logits",
-            "kl_div",
-            "poisson_nll_loss",
-            "soft_margin_loss",
-        )
-    }
+    found |= {name: (lambda x, t, f=getattr(F, name): f(x, t, reduction="none")) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss")}
     found["gelu_tanh"] = lambda x: F.gelu(x, approximate="tanh")
     found["polygamma"] = lambda x: torch.polygamma(1, x)
     found["normalize"] = lambda x: F.normalize(x)[:, 0]

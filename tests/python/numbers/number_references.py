@@ -232,9 +232,7 @@ REFERENCES = {
     # Derivatives are x^y times powers of log x, and lose what x^y loses where it is subnormal.
     "pow": Row(j.power, ("positive", "moderate"), bound=(4, 128, 128), halves=(1, 4, 32), only=lambda x, y: x > 1e-30, tail=2.0**12),
     "hypot": Row(j.hypot, TWO),
-    "atan2_slope": Row(
-        lambda x, y: y / (x * x + y * y), TWO, orders=1, tail=2.0**10, bound=(4, 16, 32), only=lambda x, y: ordinary(x, y) and abs(abs(x) - abs(y)) > 0.1 * max(abs(x), abs(y))
-    ),
+    "atan2_slope": Row(lambda x, y: y / (x * x + y * y), TWO, orders=1, tail=2.0**10, bound=(4, 16, 32), only=lambda x, y: ordinary(x, y) and abs(abs(x) - abs(y)) > 0.1 * max(abs(x), abs(y))),
     "asin_slope": Row(lambda x: 1 / sqrt((1 - x) * (1 + x)), only=lambda x: abs(x) < 1),
     "atanh_slope": Row(lambda x: 1 / ((1 - x) * (1 + x)), only=lambda x: abs(x) < 1),
     "hypot_slope": Row(lambda x, y: x / j.hypot(x, y), TWO, tail=2.0**10, bound=(4, 16, 32), only=ordinary),
@@ -318,9 +316,7 @@ REFERENCES = {
     "tanh_grad": Row(lambda dy, y: dy * ((1 - y) * (1 + y)), ("moderate", "unit"), least=(20, 20, 20)),
     "sigmoid_slope": Row(slope_of(sigmoid), ("moderate", "any"), orders=0),
     "tanh_slope": Row(slope_of(j.tanh), ("moderate", "any"), orders=0, tail=2.0**5),
-    "log_softmax_slope": Row(
-        lambda dy, y, t: exp(y) * (dy - t) - dy * j.expm1(y), ("moderate", "moderate", "moderate"), orders=0, least=(20, 0, 0), only=lambda dy, y, t: -80 < y <= 0
-    ),
+    "log_softmax_slope": Row(lambda dy, y, t: exp(y) * (dy - t) - dy * j.expm1(y), ("moderate", "moderate", "moderate"), orders=0, least=(20, 0, 0), only=lambda dy, y, t: -80 < y <= 0),
     "silu_grad": Row(slope_of(silu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0)),
     "gelu_grad": Row(slope_of(gelu), ("moderate", "any"), orders=0, tail=2.0**12, least=(5, 0, 0), bound=(8, 8, 16)),
     "gelu_tanh_grad": Row(slope_of(gelu_tanh), ("moderate", "any"), orders=0, tail=2.0**12, bound=(1024, 1024, 2048)),

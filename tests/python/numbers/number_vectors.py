@@ -87,23 +87,9 @@ VECTORS = {
     "vector_norm": Vector(norm, lambda op, x: op(x, axis=[1]), sizes=OF_NORM),
     "vector_norm, ord 3": Vector(lambda x: norm(x, 3), lambda op, x: op(x, axis=[1], ord=3), sizes=OF_NORM, bound=TEN),
     "vector_norm, ord 0.5": Vector(lambda x: norm(x, mp.mpf("0.5")), lambda op, x: op(x, axis=[1], ord=0.5), sizes=OF_NORM, bound=(16, 64, 256), orders=1, magnitude=2.0**12),
-    "std": Vector(
-        lambda x: sqrt(mean([v * v for v in deviations(x)])),
-        lambda op, x: op(x, axis=[1]),
-        sizes=(lambda *x: largest(x), lambda *x: 1.0, lambda *x: 1 / deviation_of(x)),
-        bound=TEN,
-    ),
-    "cross_entropy": Vector(
-        lambda x: log_sum(*(v - x[0] for v in x)),
-        lambda op, x: op(x, (x[:, 0] * 0).astype("int64")),
-        magnitude=20,
-        sizes=(spacing, lambda *x: 0, lambda *x: 0),
-        bound=(32, 32, 64),
-        halves=(1, 4, 64),
-    ),
-    "log_softmax": Vector(
-        lambda x: -log_sum(*(v - x[0] for v in x)), lambda op, x: op(x)[:, 0], magnitude=20, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(32, 32, 64), halves=(1, 4, 64)
-    ),
+    "std": Vector(lambda x: sqrt(mean([v * v for v in deviations(x)])), lambda op, x: op(x, axis=[1]), sizes=(lambda *x: largest(x), lambda *x: 1.0, lambda *x: 1 / deviation_of(x)), bound=TEN),
+    "cross_entropy": Vector(lambda x: log_sum(*(v - x[0] for v in x)), lambda op, x: op(x, (x[:, 0] * 0).astype("int64")), magnitude=20, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(32, 32, 64), halves=(1, 4, 64)),
+    "log_softmax": Vector(lambda x: -log_sum(*(v - x[0] for v in x)), lambda op, x: op(x)[:, 0], magnitude=20, sizes=(spacing, lambda *x: 0, lambda *x: 0), bound=(32, 32, 64), halves=(1, 4, 64)),
     "normalize": Vector(lambda x: x[0] / maximum(norm(x), n(1e-12)), lambda op, x: op(x, axis=[1])[:, 0], sizes=BY_LENGTH),
     "cosine_similarity": Vector(cosine, lambda op, x, y: op(x, y), 2, sizes=(lambda *x: 1.0, *BY_LENGTH[1:]), bound=TEN),
     "pairwise_distance": Vector(
@@ -114,10 +100,7 @@ VECTORS = {
         magnitude=20,
     ),
     "rms_norm": Vector(
-        lambda x: x[0] / sqrt(mean([v * v for v in x]) + n(1e-6)),
-        lambda op, x: op(x)[:, 0],
-        sizes=(lambda *x: 0, lambda *x: per_length(x, 1, 1e-3), lambda *x: per_length(x, 2, 1e-3)),
-        bound=TEN,
+        lambda x: x[0] / sqrt(mean([v * v for v in x]) + n(1e-6)), lambda op, x: op(x)[:, 0], sizes=(lambda *x: 0, lambda *x: per_length(x, 1, 1e-3), lambda *x: per_length(x, 2, 1e-3)), bound=TEN
     ),
     "layer_norm": Vector(lambda x: standard(x, 1e-5), lambda op, x: op(x)[:, 0], sizes=BY_SPREAD, magnitude=20, bound=TEN),
     "group_norm": Vector(lambda x: standard(x, 1e-5), lambda op, x: op(x, 1)[:, 0], sizes=BY_SPREAD, magnitude=20, bound=TEN),
@@ -126,17 +109,10 @@ VECTORS = {
         lambda x: (x[0] - 1) / sqrt(jet(4) + n(1e-5)), lambda op, x: op(x, x[0] * 0 + 1, x[0] * 0 + 4)[:, 0], sizes=(lambda *x: 1.0, lambda *x: 0.0, lambda *x: 0.0)
     ),
     "local_response_norm": Vector(
-        lambda x: x[0] / power(1 + (x[0] * x[0] + x[1] * x[1]) * (n(1e-4) / 3), n(0.75)),
-        lambda op, x: op(x, 3)[:, 0],
-        magnitude=20,
-        bound=TEN,
-        sizes=(lambda *x: 0.0, lambda *x: 1.0, lambda *x: 1e-2),
+        lambda x: x[0] / power(1 + (x[0] * x[0] + x[1] * x[1]) * (n(1e-4) / 3), n(0.75)), lambda op, x: op(x, 3)[:, 0], magnitude=20, bound=TEN, sizes=(lambda *x: 0.0, lambda *x: 1.0, lambda *x: 1e-2)
     ),
     "multi_margin_loss": Vector(
-        lambda x: (relu(1 - x[0] + x[1]) + relu(1 - x[0] + x[2])) / 3,
-        lambda op, x: op(x, (x[:, 0] * 0).astype("int64")),
-        magnitude=20,
-        sizes=(lambda *x: 20.0, lambda *x: 0.0, lambda *x: 0.0),
+        lambda x: (relu(1 - x[0] + x[1]) + relu(1 - x[0] + x[2])) / 3, lambda op, x: op(x, (x[:, 0] * 0).astype("int64")), magnitude=20, sizes=(lambda *x: 20.0, lambda *x: 0.0, lambda *x: 0.0)
     ),
     "multilabel_margin_loss": Vector(
         lambda x: (relu(1 - x[0] + x[1]) + relu(1 - x[0] + x[2])) / 3,
@@ -145,13 +121,7 @@ VECTORS = {
         sizes=(lambda *x: 20.0, lambda *x: 0.0, lambda *x: 0.0),
     ),
     # Two steps, the label 1, blank 0: the ways 1 1, 0 1 and 1 0, of x[0] and x[1] at both steps.
-    "ctc_loss": Vector(
-        lambda x: -log_sum(x[1] + x[1], x[0] + x[1], x[1] + x[0]),
-        lambda op, x: _ctc(op, x),
-        magnitude=20,
-        sizes=(lambda *x: 20.0, lambda *x: 1.0, lambda *x: 1.0),
-        bound=(8, 64, 256),
-    ),
+    "ctc_loss": Vector(lambda x: -log_sum(x[1] + x[1], x[0] + x[1], x[1] + x[0]), lambda op, x: _ctc(op, x), magnitude=20, sizes=(lambda *x: 20.0, lambda *x: 1.0, lambda *x: 1.0), bound=(8, 64, 256)),
 }
 # Derivatives of the above, which are measured as theirs.
 DERIVATIVES = {"layer_norm_grad": "layer_norm", "batch_norm_grad": "batch_norm", "vector_norm_slope": "vector_norm"}

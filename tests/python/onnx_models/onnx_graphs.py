@@ -41,7 +41,6 @@ def flattened():
 
 def branching():
     """If flag: x + 1, else x * 2."""
-
     def body(op, number, name):
         node = helper.make_node(op, ["x", number], [name])
         return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, FLOAT, ["n"])])

@@ -137,9 +137,7 @@ def test_files_and_opsets_that_are_refused(model, tmp_path):
 
 
 def test_unknown_ops_and_attributes_name_the_node():
-    unknown = graphs.model_of(
-        [("Frobnicate", ("x",), ("y",), {"domain": "acme", "name": "middle"})], {"x": (1, [2])}, {"y": (1, [2])}, domains=[onnx.helper.make_opsetid("acme", 1)]
-    )
+    unknown = graphs.model_of([("Frobnicate", ("x",), ("y",), {"domain": "acme", "name": "middle"})], {"x": (1, [2])}, {"y": (1, [2])}, domains=[onnx.helper.make_opsetid("acme", 1)])
     with pytest.raises(bp.MissingRuleError, match="'middle'.*acme::Frobnicate"):
         bp.onnx.load(unknown)
     odd = graphs.model_of([("Relu", ("x",), ("y",), {"slope": 2})], {"x": (1, [2])}, {"y": (1, [2])})

@@ -167,4 +167,7 @@ def mistakes(function, arrays, found, units, flushes=False):
         if flushes:
             tiny = [(_size(array) < float(np.finfo(array.dtype).tiny)) & (array != 0) for array in arrays if array.dtype.kind in "fc"]
             wrong &= ~np.any([*tiny, (_size(expected) < 4 * float(info.tiny)) & (_size(found) < 4 * float(info.tiny))], axis=0)
-    return [(function.name, *(column[i].item() for column in arrays), found[i].item(), "expected", expected[i].item()) for i in np.flatnonzero(wrong & asked)]
+    return [
+        (function.name, *(column[i].item() for column in arrays), found[i].item(), "expected", expected[i].item())
+        for i in np.flatnonzero(wrong & asked)
+    ]

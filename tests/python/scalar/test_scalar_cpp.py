@@ -21,7 +21,8 @@ def _loop(function):
     params = "".join(f", const {C_TYPES[dtype]}* p{i}" for i, dtype in enumerate(function.params))
     args = ", ".join(f"p{i}[n]" for i in range(len(function.params)))
     return (
-        f'extern "C" void run_{function.name}(long count, {C_TYPES[function.result]}* out{params}) {{\n  for (long n = 0; n < count; ++n) out[n] = {function.name}({args});\n}}\n'
+        f'extern "C" void run_{function.name}(long count, {C_TYPES[function.result]}* out{params}) {{\n'
+        f"  for (long n = 0; n < count; ++n) out[n] = {function.name}({args});\n}}\n"
     )
 
 
@@ -68,6 +69,8 @@ def test_scalar_function_is_the_cpu_backends(library, op):
 
 def test_every_elementwise_primitive_has_a_scalar_function():
     lacking = [
-        op for op, entry in scalar_law.ENTRIES.items() if entry["family"] in scalar_law.ELEMENTWISE_FAMILIES and not (entry["scalar"]["stated"] and entry["scalar"]["dtypes"])
+        op
+        for op, entry in scalar_law.ENTRIES.items()
+        if entry["family"] in scalar_law.ELEMENTWISE_FAMILIES and not (entry["scalar"]["stated"] and entry["scalar"]["dtypes"])
     ]
     assert not lacking

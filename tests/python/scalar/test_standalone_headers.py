@@ -48,7 +48,7 @@ def test_cpp_compiles_it_alone_and_beside_another(headers, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("glslc"), reason="needs glslc")
 def test_glslc_compiles_it_alone(headers, tmp_path):
-    shader = '#version 450\n#extension GL_GOOGLE_include_directive : require\n#define BP_SCALAR_WITHOUT_FLOAT64\n#include "sketch/scalar.glsl"\n'
+    shader = "#version 450\n#extension GL_GOOGLE_include_directive : require\n#define BP_SCALAR_WITHOUT_FLOAT64\n" '#include "sketch/scalar.glsl"\n'
     shader += "layout(set = 0, binding = 0) buffer Numbers { float at[]; };\nvoid main() { at[0] = sketch_wave_float32(at[1], 2.0); }\n"
     (tmp_path / "a.comp").write_text(shader, encoding="utf-8")
     run("glslc", "--target-env=vulkan1.2", f"-I{headers}", tmp_path / "a.comp", "-o", tmp_path / "a.spv")

@@ -43,7 +43,8 @@ def with_both():
 REVERSE_ONLY = [name for name in NESTINGS if "jvp" not in name and name not in ("hessian", "jacfwd")]
 
 
-@pytest.mark.parametrize("make, nesting", [(with_vjp, name) for name in REVERSE_ONLY] + [(make, name) for make in (with_jvp, with_both) for name in NESTINGS])
+@pytest.mark.parametrize("make, nesting", [(with_vjp, name) for name in REVERSE_ONLY]
+                         + [(make, name) for make in (with_jvp, with_both) for name in NESTINGS])
 def test_equals_the_plain_function(make, nesting):
     x = bp.asarray(np.linspace(-1.0, 1.5, 6).reshape(2, 3))
     expected = NESTINGS[nesting](plain)(x)
@@ -142,7 +143,9 @@ def test_nondiff_argnums_come_first():
         return g * power * function(x) ** (power - 1) * y, g * function(x) ** power
 
     apply.defvjp(fwd, bwd)
-    apply.defjvp(lambda function, power, p, t: (function(p[0]) ** power * p[1], t[0] * power * function(p[0]) ** (power - 1) * p[1] + t[1] * function(p[0]) ** power))
+    apply.defjvp(lambda function, power, p, t: (function(p[0]) ** power * p[1],
+                                                t[0] * power * function(p[0]) ** (power - 1) * p[1]
+                                                + t[1] * function(p[0]) ** power))
     double = lambda x: x + 0  # noqa: E731
     gx, gy = bp.grad(lambda x, y: apply(double, x, 3, y), argnums=(0, 1))(2.0, 5.0)
     assert (gx.item(), gy.item()) == (60, 8)
@@ -254,10 +257,13 @@ WRONG = {
     "bwd shape": (lambda: bp.grad(custom(good, lambda s, g: (g[None],)))(X), ValueError, r"wrong: .*cotangent 0 of shape \(1,\), argument 0 has \(\)"),
     "fwd shape": (lambda: bp.grad(lambda x: custom(lambda x: (x[None], x), lambda s, g: (g,))(x).sum())(X), ValueError, "wrong: .*forward rule returned"),
     "bwd dtype": (lambda: bp.grad(custom(good, lambda s, g: (bp.astype(g, bp.float64),)))(X), TypeError, "wrong: .*float64"),
-    "jvp no pair": (lambda: bp.jvp(custom(jvp=lambda p, t: t[0]), (bp.asarray(X),), (bp.asarray(X),)), TypeError, "wrong: the rule of defjvp"),
-    "jvp shape": (lambda: bp.jvp(custom(jvp=lambda p, t: (p[0], t[0][None])), (bp.asarray(X),), (bp.asarray(X),)), ValueError, "wrong: .*tangent of another shape"),
+    "jvp no pair": (lambda: bp.jvp(custom(jvp=lambda p, t: t[0]), (bp.asarray(X),), (bp.asarray(X),)), TypeError,
+                    "wrong: the rule of defjvp"),
+    "jvp shape": (lambda: bp.jvp(custom(jvp=lambda p, t: (p[0], t[0][None])), (bp.asarray(X),), (bp.asarray(X),)),
+                  ValueError, "wrong: .*tangent of another shape"),
     "vmap no pair": (lambda: bp.vmap(custom(vmap=lambda n, b, x: x))(bp.asarray(XS)), TypeError, "wrong: .*defvmap"),
-    "vmap size": (lambda: bp.vmap(custom(vmap=lambda n, b, x: (x[:1], True)))(bp.asarray(XS)), ValueError, "wrong: its batch rule"),
+    "vmap size": (lambda: bp.vmap(custom(vmap=lambda n, b, x: (x[:1], True)))(bp.asarray(XS)), ValueError,
+                  "wrong: its batch rule"),
     "no function": (lambda: bp.custom_function(3), TypeError, "custom_function: argument fun"),
     "no rule": (lambda: custom().defvjp(good, 3), TypeError, "wrong: defvjp: argument bwd"),
     "nondiff": (lambda: bp.custom_function(lambda x: x, nondiff_argnums=3)(1.0), ValueError, "beyond the 1 given"),
@@ -276,19 +282,16 @@ def boom(*args):
     raise KeyError("boom")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: bp.grad(custom(boom, boom))(X),
-        lambda: bp.grad(custom(good, boom))(X),
-        lambda: custom(good, boom)(bp.asarray(X).requires_grad_()).backward(),
-        lambda: bp.jvp(custom(jvp=boom), (bp.asarray(X),), (bp.asarray(X),)),
-        lambda: bp.vmap(custom(vmap=boom))(bp.asarray(XS)),
-        lambda: bp.vmap(bp.grad(custom(good, boom)))(bp.asarray(XS)),
-        lambda: bp.grad(lambda x: bp.vmap(custom(good, boom))(x).sum())(bp.asarray(XS)),
-        lambda: bp.grad(bp.custom_function(boom))(X) if False else bp.custom_function(boom)(bp.asarray(X)),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda: bp.grad(custom(boom, boom))(X),
+    lambda: bp.grad(custom(good, boom))(X),
+    lambda: custom(good, boom)(bp.asarray(X).requires_grad_()).backward(),
+    lambda: bp.jvp(custom(jvp=boom), (bp.asarray(X),), (bp.asarray(X),)),
+    lambda: bp.vmap(custom(vmap=boom))(bp.asarray(XS)),
+    lambda: bp.vmap(bp.grad(custom(good, boom)))(bp.asarray(XS)),
+    lambda: bp.grad(lambda x: bp.vmap(custom(good, boom))(x).sum())(bp.asarray(XS)),
+    lambda: bp.grad(bp.custom_function(boom))(X) if False else bp.custom_function(boom)(bp.asarray(X)),
+])
 def test_exceptions_in_rules_unwind(call):
     with pytest.raises(KeyError, match="boom"):
         call()

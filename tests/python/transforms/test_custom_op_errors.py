@@ -5,6 +5,9 @@ import pytest
 from custom_op_toys import bare, name  # noqa: F401
 
 
+
+
+
 def test_a_missing_vjp_is_an_error_that_names_the_line_to_add(name):
     op, base = bare(name), name.partition("::")[2]
     out = op(bp.asarray(1.0).requires_grad_())

@@ -9,7 +9,6 @@ from custom_op_toys import name  # noqa: F401
 
 def one(make):
     """An op of x whose kernel is `make`."""
-
     def op(name, w):
         @bp.custom_op(name)
         def kernel(x: bp.Tensor) -> bp.Tensor:

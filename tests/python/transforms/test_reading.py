@@ -67,19 +67,9 @@ def test_what_would_lose_its_derivative_is_refused(transform, of, door):
     assert len(inside(transform, lambda x: DOORS[door](bp.stop_gradient(of(x))))) == 2
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        bp.grad,
-        bp.value_and_grad,
-        bp.jacrev,
-        bp.jacfwd,
-        bp.hessian,
-        lambda f: lambda x: bp.vjp(f, x),
-        lambda f: lambda x: bp.jvp(f, (x,), (x,)),
-        lambda f: bp.vmap(bp.grad(f), in_axes=None, axis_size=2),
-    ],
-)
+@pytest.mark.parametrize("transform", [bp.grad, bp.value_and_grad, bp.jacrev, bp.jacfwd, bp.hessian,
+                                       lambda f: lambda x: bp.vjp(f, x), lambda f: lambda x: bp.jvp(f, (x,), (x,)),
+                                       lambda f: bp.vmap(bp.grad(f), in_axes=None, axis_size=2)])
 def test_no_gradient_is_zero_because_numpy_computed(transform):
     with pytest.raises(ValueError, match="stop_gradient"):
         transform(lambda x: bp.asarray(np.require(x)).sum())(bp.asarray([1.0, 2.0, 3.0]))
@@ -216,18 +206,8 @@ def test_printing_names_the_transforms():
 
 
 @pytest.mark.parametrize(
-    "read",
-    [
-        lambda x: x.tolist(),
-        lambda x: x[0].item(),
-        lambda x: float(x[0]),
-        lambda x: bool(x[0]),
-        lambda x: x.numpy(),
-        lambda x: int(x[0]),
-        lambda x: np.asarray(x),
-        lambda x: f"{x[0]:.2f}",
-        lambda x: 1.0 in x,
-    ],
+    "read", [lambda x: x.tolist(), lambda x: x[0].item(), lambda x: float(x[0]), lambda x: bool(x[0]), lambda x: x.numpy(),
+             lambda x: int(x[0]), lambda x: np.asarray(x), lambda x: f"{x[0]:.2f}", lambda x: 1.0 in x]
 )
 def test_a_batch_is_not_read(read):
     with pytest.raises(bp.BackplaneError, match="differs from row to row of the batch of vmap.*where"):
@@ -270,19 +250,8 @@ def test_sequences_are_stacked_with_their_derivatives(transform):
 @pytest.mark.parametrize("transform", PLAIN + ["vmap"])
 def test_attributes_answer(transform):
     def ask(x):
-        return (
-            x.device == "cpu",
-            x.itemsize,
-            x.nbytes,
-            x[None].T.shape,
-            x.is_leaf in (True, False),
-            isinstance(x.version, int),
-            x.grad,
-            x.to("cpu").shape,
-            bp.asarray(x).shape,
-            x[...].shape,
-            x.astype(bp.float64).dtype,
-        )
+        return (x.device == "cpu", x.itemsize, x.nbytes, x[None].T.shape, x.is_leaf in (True, False), isinstance(x.version, int),
+                x.grad, x.to("cpu").shape, bp.asarray(x).shape, x[...].shape, x.astype(bp.float64).dtype)
 
     assert inside(transform, ask) == (True, 4, 8, (2, 1), True, True, None, (2,), (2,), (2,), bp.float64)
 

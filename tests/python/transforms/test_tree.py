@@ -13,13 +13,11 @@ Point = collections.namedtuple("Point", "x y")
 leaves = st.integers() | st.floats(allow_nan=False) | st.text(max_size=2)
 trees = st.recursive(
     leaves | st.none(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=2), inner, max_size=3)
-        | st.dictionaries(st.text(max_size=2), inner, max_size=3).map(collections.OrderedDict)
-        | st.tuples(inner, inner).map(lambda pair: Point(*pair))
-    ),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.lists(inner, max_size=3).map(tuple)
+    | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    | st.dictionaries(st.text(max_size=2), inner, max_size=3).map(collections.OrderedDict)
+    | st.tuples(inner, inner).map(lambda pair: Point(*pair)),
     max_leaves=12,
 )
 

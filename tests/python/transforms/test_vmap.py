@@ -50,7 +50,7 @@ def test_with_mixed_axes_it_is_a_loop(axes):
 def test_none_is_the_same_for_all():
     same(bp.vmap(lambda x, y: x + y, (0, None))(X, Y[0, 0, 0]), np.asarray(X) + float(Y[0, 0, 0]))
     same(bp.vmap(lambda x, scale: x * scale, (0, None))(X, 2.0), 2 * np.asarray(X))
-    assert bp.vmap(lambda x, text: x if text == "keep" else -x, (0, None))(X, "keep").tolist() == X.tolist()
+    assert bp.vmap(lambda x, text: (x if text == "keep" else -x), (0, None))(X, "keep").tolist() == X.tolist()
 
 
 def test_integers_of_numpy_are_axes():
@@ -140,7 +140,12 @@ def test_vmap_of_vmap_is_two_loops(axes):
     def f(x):
         return bp.sin(x).sum()
 
-    expected = stacked([stacked([f(take(part, inner, j)) for j in range(part.shape[inner])]) for part in (take(X, outer, i) for i in range(X.shape[outer]))])
+    expected = stacked(
+        [
+            stacked([f(take(part, inner, j)) for j in range(part.shape[inner])])
+            for part in (take(X, outer, i) for i in range(X.shape[outer]))
+        ]
+    )
     same(bp.vmap(bp.vmap(f, inner), outer)(X), expected)
 
 

@@ -56,21 +56,7 @@ def entered(o):
 
 
 # Those whose use may be refused.
-RARE = (
-    "__round__",
-    "__format__",
-    "__str__",
-    "__repr__",
-    "__hash__",
-    "__reversed__",
-    "__copy__",
-    "__class_getitem__",
-    "__set_name__",
-    "__matmul__",
-    "__iadd__",
-    "__ne__",
-    "__index__",
-)
+RARE = ("__round__", "__format__", "__str__", "__repr__", "__hash__", "__reversed__", "__copy__", "__class_getitem__", "__set_name__", "__matmul__", "__iadd__", "__ne__", "__index__")
 
 
 def pytest_generate_tests(metafunc):

@@ -73,8 +73,6 @@ BUFFERS = {
     "memoryview of an array": (lambda: array.array("d", [1, 2, 3]), lambda b: sum(memoryview(b)[1:])),
     "array over a memoryview": (lambda: memoryview(array.array("d", [1, 2, 3])), lambda b: np.asarray(b[1:]).sum()),
 }
-
-
 def element_of_a_row(a):
     a[1][0] += 1
 
