@@ -62,6 +62,23 @@ void failures_follow_what_was_written(bp_device device) {
   }
 }
 
+// The work behind the one that fails is whole, so that its ticket is not the failure's.
+void failures_state_their_own_tickets(bp_device device) {
+  const backplane::Stream stream(device);
+  const StreamScope scope(stream);
+  const Tensor x = ones(4, device);
+  Tensor bad, behind;
+  try {
+    late(ones(kLateCount, device));
+    bad = out_of_range(x);
+    behind = run_op("bp::add", {value(x), value(2.0)});
+  } catch (const Error& error) {
+    if (error.code() != BP_ERROR_DATA) throw;
+    if (!bad) return;
+  }
+  expect_data_error(bad, "what a call failed to write, with another call behind it");
+}
+
 // Until `release`, where the device can hold a stream.
 class Pause {
  public:
@@ -133,6 +150,7 @@ void add_work_laws(const Table& table, Laws& laws) {
     if (!table.synchronous()) laws.back().holds = std::move(law);
   };
   add("(device) failures", "other streams", [&table] { failures_follow_what_was_written(table.device()); });
+  add("(device) failures", "tickets", [&table] { failures_state_their_own_tickets(table.device()); });
   add("(device) executables", "graphs", [&table] { executables_outlive_their_graphs(table); });
   add("(device) executables", "constants", [&table] { constants_are_ordered_and_held(table); });
 }

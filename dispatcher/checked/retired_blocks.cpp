@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "memory/allocate.hpp"
 #include "memory/fork.hpp"
 #include "memory/process/epoch.hpp"
 #include "memory/process/lock.hpp"
@@ -29,8 +30,7 @@ void give_back(const RetiredBlock& block) noexcept {
   Device& device = *block.device;
   const CallGuard guard;  // the backend stays until it is left
   std::lock_guard lock(device.lock);
-  const bp_backend_def& table = device.backend->def;
-  if (is_current(block)) table.deallocate(table.context, device.ordinal, block.data, block.size);
+  if (is_current(block)) deallocate_in_backend(device, block.data, block.size);
 }
 
 RetiredBlocks::~RetiredBlocks() {

@@ -7,6 +7,7 @@
 #include "memory/fork.hpp"
 #include "memory/memory.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 
 namespace backplane::core {
 namespace {
@@ -22,10 +23,8 @@ bp_status allocate_from_backend(Device& device, uint64_t size, void** data) {
 }
 
 void give_back(Device& device, const std::vector<BlockPool::Segment>& segments) noexcept {
-  const bp_backend_def& def = device.backend->def;
   CallGuard guard;
-  for (const BlockPool::Segment& segment : segments)
-    def.deallocate(def.context, device.ordinal, segment.data, segment.size);
+  for (const BlockPool::Segment& segment : segments) deallocate_in_backend(device, segment.data, segment.size);
 }
 
 void* take_from_pool(Device& device, uint64_t size, Stream& stream, StorageUses& pending) {
@@ -189,14 +188,18 @@ std::vector<BlockPool::Segment> dropped_segments(Device& device) {
 
 }  // namespace
 
+void deallocate_in_backend(Device& device, void* data, uint64_t size) noexcept {
+  const bp_backend_def& def = device.backend->def;
+  (void)call_foreign("deallocate", [&] { return def.deallocate(def.context, device.ordinal, data, size); });
+}
+
 void deallocate(Device& device, void* data, uint64_t size, uint32_t generation, const StorageUses& uses) noexcept {
   if (device.fork_generation != fork_generation() && !may_deallocate(device)) [[unlikely]]
     return;
   size = block_size(device, size);
   if (device.synchronous()) {
-    const bp_backend_def& def = device.backend->def;
     CallGuard guard;
-    def.deallocate(def.context, device.ordinal, data, size);
+    deallocate_in_backend(device, data, size);
     return;
   }
   if (!device.lock.try_lock()) return keep_freed(device, data, size, generation, uses);

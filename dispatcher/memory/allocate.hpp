@@ -13,6 +13,8 @@ void* allocate(Device& device, uint64_t size, StorageUses& pending);
 // `uses`: the work after which others may have the block; `generation`: of the device, as it was allocated. Never
 // waits, so that a callback may end a tensor.
 void deallocate(Device& device, void* data, uint64_t size, uint32_t generation, const StorageUses& uses) noexcept;
+// Back to the backend, inside a CallGuard. A failure is dropped: tensors end where nothing can be raised.
+void deallocate_in_backend(Device& device, void* data, uint64_t size) noexcept;
 // Under the device's lock: takes the blocks that were freed while another thread held it.
 void take_freed(Device& device) noexcept;
 // What the backend is asked for: whole granules of its copies, and never nothing.

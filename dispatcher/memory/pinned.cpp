@@ -7,6 +7,7 @@
 #include "backplane/error.hpp"
 #include "memory/devices/stream.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 #include "memory/process/plugin_finder.hpp"
 
 namespace backplane::core {
@@ -28,7 +29,9 @@ void give_back(PinnedBlock* block) noexcept {
   const bp_backend_def& def = block->backend->def;
   {
     CallGuard guard;
-    block->backend->extensions.pinned->deallocate(def.context, block->data, block->size);
+    (void)call_foreign("deallocate of pinned memory", [&] {
+      return block->backend->extensions.pinned->deallocate(def.context, block->data, block->size);
+    });
   }
   delete block;
 }

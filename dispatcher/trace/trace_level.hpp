@@ -43,6 +43,8 @@ class TraceLevel final : public Level, private Sites {
   std::vector<TensorRead> reads() const;
   std::vector<Tensor> changed_outside() const;
   bool has_changed(const Tensor& tensor) const;
+  // Of a wrapper of this level: see traced_views.hpp.
+  bool may_share_outside_memory(const TensorImpl& tensor) const;
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);

@@ -4,6 +4,7 @@
 
 #include "backplane/attached.hpp"
 #include "backplane/autograd.hpp"
+#include "backplane/traced_views.hpp"
 #include "call/dispatch.hpp"
 #include "call/formulas/role_calls.hpp"
 #include "graph/updates.hpp"
@@ -68,6 +69,18 @@ std::vector<Tensor> TraceLevel::changed_outside() const {
 
 bool TraceLevel::has_changed(const Tensor& tensor) const {
   return wrapper_of(*this, impl(tensor)) && impl(tensor)->wrapper->version != 0;
+}
+
+bool TraceLevel::may_share_outside_memory(const TensorImpl& tensor) const {
+  const TensorImpl* base = &tensor;
+  while (base->view) base = base->view->base;
+  const auto is_base = [base](const Tensor& t) { return impl(t) == base; };
+  if (std::any_of(inputs_.begin(), inputs_.end(), is_base) ||
+      std::any_of(stand_ins_.begin(), stand_ins_.end(), [&](const StandIn& s) { return is_base(s.wrapper); }))
+    return true;
+  ValueId value = tensor.wrapper->inner->node_output;
+  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
+  return graph_->value(value).kind != graph::Value::Kind::kResult;
 }
 
 void TraceLevel::note_read(TensorImpl& tensor, const char* who) {
@@ -243,6 +256,14 @@ Tensor attached(const Tensor& tensor) {
   std::vector<bp_value> args(view.args(), view.args() + view.n_args);  // a view of what was detached
   args[static_cast<size_t>(view.op->record->def.alias)] = value(attached_base);
   return Tensor::adopt(call_one(*view.op, args.data(), static_cast<int32_t>(args.size())));
+}
+
+bool may_share_outside_memory(const Tensor& tensor) {
+  const core::TensorImpl* t = core::impl(tensor);
+  for (core::Level* level = core::thread_state.level; t->wrapper && level; level = level->below)
+    if (auto* trace = core::wrapper_of(*level, t) ? dynamic_cast<core::TraceLevel*>(level) : nullptr)
+      return trace->may_share_outside_memory(*t);
+  return !t->wrapper;
 }
 
 }  // namespace backplane

@@ -51,6 +51,12 @@ bp_status endless_allocate(void* context, int32_t ordinal, uint64_t size, void**
   return right.allocate(context, ordinal, size, data);
 }
 bp_status no_deferred_error(void*, int32_t, bp_stream*, bp_deferred_error*) { return BP_OK; }
+// Errors are stated under the ticket of the next call.
+bp_status next_ticket(void* context, int32_t ordinal, bp_stream* stream, bp_deferred_error* out) {
+  const bp_status status = right.deferred_error(context, ordinal, stream, out);
+  if (out->code != BP_OK) ++out->ticket;
+  return status;
+}
 bp_status silent_wait(void* context, int32_t ordinal, bp_stream* stream, uint64_t ticket) {
   right.wait(context, ordinal, stream, ticket);
   return BP_OK;
@@ -297,6 +303,7 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
        def.wait_for = silent_wait_for;
        def.deferred_error = no_deferred_error;
      }},
+    {"next_ticket", [](bp_backend_def& def) { def.deferred_error = next_ticket; }},
     {"no_abort",
      [](bp_backend_def& def) {
        def.abort = no_abort;

@@ -13,6 +13,7 @@
 
 #include "backplane/abi/device_extensions.h"
 #include "host_backend.hpp"
+#include "memory/process/plugin_record.hpp"
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 

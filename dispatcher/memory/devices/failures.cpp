@@ -11,6 +11,7 @@
 #include "memory/devices/loss.hpp"
 #include "memory/devices/stream.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 
 namespace backplane::core {
 namespace {
@@ -70,7 +71,8 @@ int collect(Stream& stream) {
     bp_status status;
     {
       CallGuard guard;
-      status = def.deferred_error(def.context, device.ordinal, stream.handle, &error);
+      status = call_foreign(
+          "deferred_error", [&] { return def.deferred_error(def.context, device.ordinal, stream.handle, &error); });
     }
     if (status == BP_OK && error.code == BP_OK) return i;
     if (status != BP_OK) {  // its report is lost

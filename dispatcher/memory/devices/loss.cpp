@@ -6,6 +6,7 @@
 
 #include "backplane/error.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 
 namespace backplane::core {
 namespace {
@@ -72,7 +73,8 @@ void abort_device(Device& device) noexcept {
   const bp_backend_def& def = device.backend->def;
   if (!BP_HAS(&def, bp_backend_def, abort) || !def.abort) return;
   CallGuard guard;
-  def.abort(def.context, device.ordinal);  // what it says, the calls that it ends say too
+  // What it says, the calls that it ends say too.
+  (void)call_foreign("abort", [&] { return def.abort(def.context, device.ordinal); });
 }
 
 void drain(const Device& device) {

@@ -16,6 +16,7 @@
 #include "memory/memory_kinds.hpp"
 #include "memory/pinned.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 
 namespace backplane::core {
 namespace {
@@ -92,7 +93,9 @@ void refresh_completed(Stream& stream) {
   const bp_backend_def& def = stream.device->backend->def;
   uint64_t ticket = stream.completed;
   CallGuard guard;
-  if (def.completed(def.context, stream.device->ordinal, stream.handle, &ticket) == BP_OK)
+  if (call_foreign("completed", [&] {
+        return def.completed(def.context, stream.device->ordinal, stream.handle, &ticket);
+      }) == BP_OK)
     stream.completed = std::max(stream.completed, ticket);
 }
 
@@ -102,7 +105,8 @@ void flush(Stream& stream) {
   if (stream.flushed >= ticket) return;
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
-  if (bp_status status = def.flush(def.context, stream.device->ordinal, stream.handle, ticket))
+  if (bp_status status = call_foreign(
+          "flush", [&] { return def.flush(def.context, stream.device->ordinal, stream.handle, ticket); }))
     throw_device_error(*stream.device, status, "flush");
   stream.flushed = ticket;
 }
@@ -123,8 +127,9 @@ void order_behind(Stream& stream, const StorageUse& use) {
   flush(*use.stream);
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
-  if (bp_status status =
-          def.stream_wait(def.context, stream.device->ordinal, stream.handle, use.stream->handle, use.ticket))
+  if (bp_status status = call_foreign("stream_wait", [&] {
+        return def.stream_wait(def.context, stream.device->ordinal, stream.handle, use.stream->handle, use.ticket);
+      }))
     throw_device_error(*stream.device, status, "stream_wait");
   stream.waits = true;
 }
@@ -365,7 +370,10 @@ void quiesce(PluginRecord* owner) {
       empty_pool(*device);
       for (auto& stream : device->streams) {
         CallGuard call;
-        backend.def.stream_destroy(backend.def.context, device->ordinal, stream->handle);
+        (void)call_foreign("stream_destroy", [&] {
+          backend.def.stream_destroy(backend.def.context, device->ordinal, stream->handle);
+          return BP_OK;
+        });
       }
       if (backend.extensions.pinned) empty_pinned(backend);
       if (backend.extensions.memory) reclaim_kinds(*device);

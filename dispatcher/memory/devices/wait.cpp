@@ -17,6 +17,7 @@
 #include "memory/devices/loss.hpp"
 #include "memory/fork.hpp"
 #include "memory/process/epoch.hpp"
+#include "memory/process/foreign_call.hpp"
 #include "memory/process/interrupt.hpp"
 #include "memory/process/lock.hpp"
 
@@ -99,8 +100,10 @@ bp_status wait_in_slices(Stream& stream, uint64_t ticket, const Deadline& deadli
   const bp_backend_def& def = device.backend->def;
   for (;;) {
     int32_t done = 0;
-    const bp_status status = def.wait_for(def.context, device.ordinal, stream.handle, ticket,
-                                          static_cast<uint64_t>(deadline.slice().count()), &done);
+    const auto slice = static_cast<uint64_t>(deadline.slice().count());
+    const bp_status status = call_foreign("wait_for", [&] {
+      return def.wait_for(def.context, device.ordinal, stream.handle, ticket, slice, &done);
+    });
     if (status != BP_OK || done) return status;
     look_after(stream, deadline);
   }
@@ -134,7 +137,7 @@ bp_status wait_in_backend(Stream& stream, uint64_t ticket) {
   const Deadline deadline(device);
   if (BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for) return wait_in_slices(stream, ticket, deadline);
   if (deadline.is_set() || has_interrupt_check()) return wait_by_asking(stream, ticket, deadline);
-  return def.wait(def.context, device.ordinal, stream.handle, ticket);
+  return call_foreign("wait", [&] { return def.wait(def.context, device.ordinal, stream.handle, ticket); });
 }
 
 static StaticLock timed_calls_lock{LockRank::kPool};

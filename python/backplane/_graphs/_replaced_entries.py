@@ -37,7 +37,7 @@ class _Entry:
         self.own = self.shown = None  # the tensor of the graph; what others see between calls
         self.versions = None  # of own and shown, when they had the same values
         self.version_before = None  # of own, when the function began
-        self.is_other = False  # may shown lie in the memory of another tensor of the state, as detach gives it?
+        self.is_other = False  # may shown lie in the memory of a tensor that was there before, as a view of a parameter does?
 
     def now(self):
         if isinstance(self.container, dict):
@@ -181,7 +181,7 @@ class ReplacedEntries:
             entry.put(entry.own)
         self.written = []
         replaced = [(entry.index, x, old) for (entry, _), x, old in zip(found, new, before) if entry.index is not None]
-        return result, tuple((i, x, old, not _core.transforms_of(x)) for i, x, old in replaced)
+        return result, tuple((i, x, old, _core.may_share_outside_memory(x)) for i, x, old in replaced)
 
     def _found(self, contents):
         """(entry, the tensor that took its place)."""

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backplane/autograd.hpp"
+#include "backplane/traced_views.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/scalars.hpp"
@@ -83,6 +84,8 @@ void bind_autograd(py::module_& module) {
       "Can values computed from the tensor be read at once, without a transform?");
   module.def("have_one_base", &have_one_base, py::arg("tensor"), py::arg("other"),
              "Are the two views of one tensor, or one a view of the other, as transforms know them?");
+  module.def("may_share_outside_memory", &may_share_outside_memory, py::arg("tensor"),
+             "In a trace: is the tensor an argument, a tensor from outside, or maybe a view of one?");
   module.def("value_beside", &value_beside, py::arg("tensor"), py::arg("other"), py::arg("who"),
              "The tensor without the transforms that began later than those of other, and than a trace around both.");
   module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),

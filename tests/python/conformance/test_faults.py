@@ -103,6 +103,7 @@ FAULTS = {
     "one_lock": ("(device)", "(device) waiting", "copies to the host|copies from the host", "did not go on while another thread waited", "async"),
     "callback_refused": ("(device)", "(device) waiting", "copies to the host|copies from the host|callbacks", "notify", "async"),
     "late_error_lost": ("(device)", "(device) failures", "other streams", "found a result, expected DataError", "async"),
+    "next_ticket": ("(device)", "(device) failures", "tickets", "found a result, expected DataError", "async"),
     "compiler_early": ("(device)", "(device) executables", "graphs|constants", "a compiled graph .*found", "async"),
     "no_abort": ("(device)", "(device) loss", "threads", "went on waiting", "async"),
     "stays_lost": ("(device)", "(device) loss", "threads|compiled", "the device is lost", "async"),

@@ -137,3 +137,35 @@ def test_an_entry_in_the_memory_of_another():
     for _ in range(4):
         step(bp.ones((2,)))
     assert weight.tolist() == state["last"].tolist() == [4, 4]
+
+
+VIEWS = {
+    "detached": lambda w: w.detach()[:2],
+    "data": lambda w: w.data[1:3],
+    "reshaped": lambda w: w.detach().reshape(2, 2)[1],
+    "transposed": lambda w: w.detach().reshape(2, 2).T[0],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("changes", [False, True])
+def test_an_entry_that_is_a_view_of_another(view, changes):
+    def values(run):
+        weight, state = bp.ones((4,)).requires_grad_(), {"last": bp.zeros((2,))}
+
+        def step(x):
+            with bp.no_grad():
+                state["last"].add_(x)
+                if changes:
+                    weight.multiply_(2)
+            state["last"] = view(weight)
+            return weight.sum()
+
+        run_step, seen = run(step, [weight, state]), []
+        for k in range(4):
+            seen.append((run_step(bp.full((2,), k)).item(), weight.tolist(), state["last"].tolist()))
+        return seen
+
+    eager = values(lambda step, state: step)
+    assert eager[-1][1] != [eager[-1][1][0]] * 4  # what the entry gets reaches the weight
+    assert values(lambda step, state: bp.compile(step, state=state)) == eager
