@@ -257,6 +257,7 @@ class Graph {
   ValueId add_input(std::string name, const Type& type);
   ValueId add_constant(Tensor tensor, std::string name = {}, bool live = false);
   void rename_constant(size_t index, std::string to) { constants_[index].name = std::move(to); }
+  void set_constant(size_t index, Tensor to) { constants_[index].tensor = std::move(to); }
   void make_live(size_t index) { constants_[index].live = true; }
   SymbolId add_symbol(std::string name, ValueId value, uint32_t axis, int64_t example);
   uint32_t add_location(Location location);  // the same index for the same location

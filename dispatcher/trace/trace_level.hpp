@@ -43,8 +43,10 @@ class TraceLevel final : public Level, private Sites {
   std::vector<TensorRead> reads() const;
   std::vector<Tensor> changed_outside() const;
   bool has_changed(const Tensor& tensor) const;
-  // Of a wrapper of this level: see traced_views.hpp.
+  // See traced_tensors.hpp; the first of a wrapper of this level.
   bool may_share_outside_memory(const TensorImpl& tensor) const;
+  std::vector<Tensor> made_inside() const;
+  void note_made_inside(TensorImpl& tensor) { made_inside_.emplace(&tensor, Tensor::share(&tensor)); }
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
   // are met, which are appended. The list lives as long as the level.
   void lift(std::vector<Tensor>& lifted);
@@ -81,9 +83,16 @@ class TraceLevel final : public Level, private Sites {
   void settle(std::vector<Changed>& changed);
   graph::ValueId alias_of(graph::ValueId value) const;
   bool is_detached(graph::ValueId value) const;
+  graph::ValueId detached_from(graph::ValueId value) const;
   bool is_of(graph::ValueId value, std::span<const Changed> changed) const;
   graph::ValueId output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results);
+  graph::ValueId constant_under(graph::ValueId value) const;
+  const Tensor& constant(graph::ValueId value) const;
+  graph::ValueId copied(TensorImpl* t);
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
+  bool is_made_inside(graph::ValueId value) const;
+  bool has_own_memory(const TensorImpl& tensor) const;
+  void keep_own_copies(std::span<const Tensor> results);
 
   void check_shapes_known(const OpEntry& op) const;
   void record(const Call& call);
@@ -111,9 +120,12 @@ class TraceLevel final : public Level, private Sites {
   std::unordered_set<const TensorImpl*> recorded_;                     // what was changed while recording was on
   struct Detached {
     Tensor copy;                      // of a tensor that outside of the trace shares its memory
+    graph::ValueId source;            // that tensor's value then
     std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since
   };
   std::vector<Detached> detached_;       // that were changed
+  std::unordered_map<const TensorImpl*, Tensor> made_inside_;  // tensors without wrappers, which others may hold
+  std::unordered_map<graph::ValueId, Tensor> copies_;  // of own constants, and of what views of them may be, as results
   std::vector<Tensor> of_control_flow_;  // results, whose strides are those of whatever a body returns
   std::vector<Tensor>* lifted_ = nullptr;
   std::vector<Tensor>* differentiable_ = nullptr;  // of note_differentiable

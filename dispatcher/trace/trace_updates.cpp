@@ -4,12 +4,13 @@
 
 #include "backplane/attached.hpp"
 #include "backplane/autograd.hpp"
-#include "backplane/traced_views.hpp"
+#include "backplane/traced_tensors.hpp"
 #include "call/dispatch.hpp"
 #include "call/formulas/role_calls.hpp"
 #include "graph/updates.hpp"
 #include "levels/inplace.hpp"
 #include "memory/devices/device.hpp"
+#include "memory/tensors/shared_bytes.hpp"
 #include "trace/trace_level.hpp"
 
 // What a function leaves in its arguments and in tensors from outside is found when it has returned: those wrappers
@@ -116,12 +117,13 @@ void TraceLevel::check_write(const Call& call, const TensorImpl& target) {
              " is refused. Fix: copy that tensor inside, and return the new value");
   }
   if (is_traced && is_detached(inner->node_output))
-    detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target))});
+    detached_.push_back({Tensor::share(const_cast<TensorImpl*>(&target)), detached_from(inner->node_output)});
   for (Detached& d : detached_) {
     if (d.copy.get() == &target) d.unseen_write = call.op.record->name;
     // x.data = d, which is the second half of x.data += 1
+    const bool is_source = is_traced && inner->node_output == d.source;
     each_tensor(call.args, call.n_args, [&](const TensorImpl* t) {
-      if (d.copy.get() == t && t != &target) d.unseen_write = {};
+      if (is_source && d.copy.get() == t && t != &target) d.unseen_write = {};
     });
   }
   if (recording_) recorded_.insert(&target);
@@ -138,6 +140,11 @@ bool TraceLevel::is_detached(ValueId value) const {
   return id != graph::kNone && graph_->node(id).op->flags & kDetaches;
 }
 
+ValueId TraceLevel::detached_from(ValueId value) const {
+  const graph::Argument& source = graph_->arguments(graph_->node(graph_->value(value).node))[0];
+  return source.is_value() ? source.value() : graph::kNone;
+}
+
 // What the value is a view of, or may be; kNone: of nothing.
 ValueId TraceLevel::alias_of(ValueId value) const {
   const graph::NodeId id = graph_->value(value).node;
@@ -148,17 +155,85 @@ ValueId TraceLevel::alias_of(ValueId value) const {
   return viewed.is_value() ? viewed.value() : graph::kNone;
 }
 
+// The constant that the value is, or is a view of; kNone: none.
+ValueId TraceLevel::constant_under(ValueId value) const {
+  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
+  return graph_->value(value).kind == graph::Value::Kind::kConstant ? value : graph::kNone;
+}
+
+const Tensor& TraceLevel::constant(ValueId value) const {
+  return graph_->constants()[graph_->value(value).index].tensor;
+}
+
 // Is it a tensor, or a view of one, that nobody holds but the graph and `results`, and whose memory is its own? It was
 // made inside the function, which would make it anew at each call.
 bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
-  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
-  if (graph_->value(value).kind != graph::Value::Kind::kConstant) return false;
-  const Tensor& constant = graph_->constants()[graph_->value(value).index].tensor;
+  const ValueId under = constant_under(value);
+  if (under == graph::kNone) return false;
+  const Tensor& own = constant(under);
   const auto given =
-      std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == constant.get(); });
-  const bp_storage* storage = impl(constant)->storage;
-  return impl(constant)->refs.load(std::memory_order_relaxed) == 1 + given &&
+      std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == own.get(); });
+  const bp_storage* storage = impl(own)->storage;
+  return impl(own)->refs.load(std::memory_order_relaxed) == 1 + given &&
          (!storage || storage->refs.load(std::memory_order_relaxed) == 1);
+}
+
+// The same of one that others hold still, as whoever watches the function does. All tensors over its memory were made
+// inside.
+bool TraceLevel::is_made_inside(ValueId value) const {
+  const ValueId under = made_inside_.empty() ? graph::kNone : constant_under(value);
+  if (under == graph::kNone || !made_inside_.contains(impl(constant(under)))) return false;
+  return has_own_memory(*impl(constant(under)));
+}
+
+bool TraceLevel::has_own_memory(const TensorImpl& tensor) const {
+  const auto is_over = [&](const auto& made) { return impl(made.second)->storage == tensor.storage; };
+  return !tensor.storage || tensor.storage->refs.load(std::memory_order_relaxed) ==
+                                std::count_if(made_inside_.begin(), made_inside_.end(), is_over);
+}
+
+std::vector<Tensor> TraceLevel::made_inside() const {
+  std::vector<Tensor> all;
+  for (const auto& [of, tensor] : made_inside_)
+    if (has_own_memory(*of)) all.push_back(tensor);
+  return all;
+}
+
+// What somebody holds of it after the trace may change: the graph keeps a copy.
+void TraceLevel::keep_own_copies(std::span<const Tensor> results) {
+  for (size_t i = 0; i < graph_->constants().size(); ++i) {
+    TensorImpl* t = impl(graph_->constants()[i].tensor);
+    if (!made_inside_.contains(t) || !has_own_memory(*t)) continue;
+    const auto given = std::count_if(results.begin(), results.end(), [t](const Tensor& r) { return r.get() == t; });
+    const auto own = 2 + given + stand_in_of_.count(t);
+    if (t->refs.load(std::memory_order_relaxed) > own) graph_->set_constant(i, roles::copy(t, 0));
+  }
+}
+
+namespace {
+
+// The view `t` of a tensor, of `base` in that one's place.
+Tensor view_again(const TensorImpl* t, const Tensor& base) {
+  if (!t->view) return base;
+  ViewRecord& view = *t->view;
+  const Tensor on = view_again(view.base, base);
+  std::vector<bp_value> args(view.args(), view.args() + view.n_args);
+  args[static_cast<size_t>(view.op->record->def.alias)] = value(on);
+  return Tensor::adopt(call_one(*view.op, args.data(), static_cast<int32_t>(args.size())));
+}
+
+}  // namespace
+
+// A result that each run makes anew. Tensors over the memory of one share that of one copy, as in eager mode, where
+// the sizes are numbers.
+ValueId TraceLevel::copied(TensorImpl* t) {
+  if (!graph_->symbols().empty()) return used_value(impl(roles::copy(t)));
+  TensorImpl* whole = t;
+  while (whole->view) whole = whole->view->base;
+  whole = stand_in(whole);
+  Tensor& copy = copies_[value_of(whole)];
+  if (!copy) copy = roles::copy(whole);
+  return used_value(impl(view_again(t, copy)));
 }
 
 std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> results) const {
@@ -169,9 +244,9 @@ std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> res
   for (size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], graph_->inputs()[i].value);
   // An update of a tensor over another library's memory changes that memory.
   for (const StandIn& s : stand_ins_) {
-    const bp_storage* storage = impl(graph_->constants()[graph_->value(s.constant).index].tensor)->storage;
-    const bool is_others = storage && storage->owner == bp_storage::Owner::kExternal;
-    if (is_others || !is_own_constant(s.constant, results)) add(s.wrapper, s.constant);
+    const bool is_others = is_external(impl(constant(s.constant))->storage);
+    const bool is_own = is_own_constant(s.constant, results) || is_made_inside(s.constant);
+    if (is_others || !is_own) add(s.wrapper, s.constant);
   }
   return changed;
 }
@@ -208,8 +283,8 @@ ValueId TraceLevel::output(const Tensor& result, std::span<const Changed> change
   if (std::any_of(changed.begin(), changed.end(), [&](const Changed& c) { return c.tensor == whole; }))
     return value_of(t);
   const ValueId value = value_of(t);
-  const bool is_copied = is_of(value, changed) || (!lifted_ && is_own_constant(value, results));
-  return is_copied ? used_value(impl(roles::copy(t))) : used_value(t);
+  if (!lifted_ && (is_own_constant(value, results) || is_made_inside(value))) return copied(t);
+  return is_of(value, changed) ? used_value(impl(roles::copy(t))) : used_value(t);
 }
 
 std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results) {
@@ -232,6 +307,7 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
   }
   trace_sites = outer_sites_;
   end();
+  keep_own_copies(results);
   return graph_;
 }
 
@@ -264,6 +340,29 @@ bool may_share_outside_memory(const Tensor& tensor) {
     if (auto* trace = core::wrapper_of(*level, t) ? dynamic_cast<core::TraceLevel*>(level) : nullptr)
       return trace->may_share_outside_memory(*t);
   return !t->wrapper;
+}
+
+static core::TraceLevel* innermost_trace() {
+  core::Level* level = core::thread_state.level;
+  return level ? dynamic_cast<core::TraceLevel*>(level->every_call) : nullptr;
+}
+
+void note_new_tensor(bp_tensor& tensor) {
+  if (core::impl(&tensor)->wrapper) return;
+  if (core::TraceLevel* trace = innermost_trace()) trace->note_made_inside(*core::impl(&tensor));
+}
+
+std::vector<Tensor> noted_tensors() {
+  const core::TraceLevel* trace = innermost_trace();
+  return trace ? trace->made_inside() : std::vector<Tensor>{};
+}
+
+bool has_other_holders(const bp_tensor& tensor) noexcept {
+  return core::impl(const_cast<bp_tensor*>(&tensor))->refs.load(std::memory_order_relaxed) > 1;
+}
+
+bool is_over_lent_memory(const bp_tensor& tensor) noexcept {
+  return core::is_external(core::impl(const_cast<bp_tensor*>(&tensor))->storage);
 }
 
 }  // namespace backplane

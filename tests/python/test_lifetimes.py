@@ -49,6 +49,8 @@ MAKES_CONSTANTS = {
     "indices": lambda x: (x * 2)[[2, 0, 1]],
     "array": lambda x: x * np.array([1, 2, 3], dtype=np.float32),
     "mask": lambda x: bp.where(bp.asarray([True, False, True], device=x.device), x, 0),
+    "result": lambda x: (x * 2, bp.asarray([1.0, 2.0, 3.0], device=x.device))[1],
+    "nested result": lambda x: (x * 2, {"both": [bp.ones(3, device=x.device), x]})[1]["both"][0] * 3,
 }
 
 

@@ -63,8 +63,9 @@ void merge_constants(Graph& graph) {
 size_t merge_common_subexpressions(Graph& graph) {
   merge_constants(graph);
   std::unordered_map<std::string, NodeId> seen;
-  const std::vector<bool> shown = shown_values(graph);
-  const auto shows = [&](const Node& node) { return shows_any(shown, node) && !is_view(node); };
+  std::vector<bool> shown = shown_values(graph);
+  // Two views of one tensor share its memory anyway; of ops such as reshape, two results may be two copies.
+  const auto shows = [&](const Node& node) { return shows_any(shown, node) && !(node.op->flags & BP_OP_VIEW); };
   size_t merged = 0;
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.node(id);
@@ -75,7 +76,10 @@ size_t merge_common_subexpressions(Graph& graph) {
     // Two results of the caller's stay two tensors.
     if (is_new || (shows(node) && shows(graph.node(first->second)))) continue;
     const ValueId kept = graph.node(first->second).first_result;
-    for (uint32_t i = 0; i < node.n_results; ++i) graph.replace_uses(node.first_result + i, kept + i);
+    for (uint32_t i = 0; i < node.n_results; ++i) {
+      if (shown[node.first_result + i]) shown[kept + i] = true;
+      graph.replace_uses(node.first_result + i, kept + i);
+    }
     graph.erase(id);
     ++merged;
   }

@@ -49,8 +49,9 @@ class Rewriting {
     for (NodeId id = 0; id < n; ++id) {
       if (graph_.is_erased(id) || graph_.node(id).n_results != 1) continue;
       const ValueId made = graph_.node(id).first_result;
+      const auto first_new = static_cast<NodeId>(graph_.nodes().size());
       ValueId now = made;
-      while (step(id, made, now)) ++applied_;
+      while (step({id, made, first_new}, now)) ++applied_;
       if (now == made) continue;
       graph_.replace_uses(made, now);
       graph_.erase(id);
@@ -60,18 +61,25 @@ class Rewriting {
   }
 
  private:
-  // Puts `now`, for which `before` is a place, by one rule further: false where none applies.
-  bool step(NodeId before, ValueId made, ValueId& now) {
+  struct Turn {
+    NodeId before;  // where new nodes stand
+    ValueId made;   // of the node whose turn it is
+    NodeId first_new;
+  };
+
+  // Puts `now`, what stands for `made` so far, by one rule further: false where none applies.
+  bool step(const Turn& turn, ValueId& now) {
     const NodeId id = graph_.value(now).node;
-    if (id == kNone || (now != made && id < before)) return false;  // an older value has had its turn
+    // Another value has its own turn, and its own uses.
+    if (id == kNone || (now != turn.made && id < turn.first_new)) return false;
     const auto rules = rules_.find(graph_.node(id).op);
     if (rules == rules_.end()) return false;
     for (const RewriteRule* rule : rules->second) {
       std::fill_n(bound_, kMostNames, false);
       if (!matches(rule->from, id) || !conditions_hold(*rule)) continue;
-      const ValueId next = build(rule->to, before, made, now);
+      const ValueId next = build(rule->to, turn.before, turn.made, now);
       if (next == kNone) continue;
-      if (now != made) graph_.erase(id);
+      if (now != turn.made) graph_.erase(id);
       now = next;
       return true;
     }
@@ -142,6 +150,9 @@ class Rewriting {
       const bool view = is_view(graph_.node(graph_.value(made).node));
       return same_type(value, now) && (view || !shown_[made]) ? value : kNone;
     }
+    // What an op such as reshape gives the caller may be a copy of a view. It then shares memory with other views of
+    // this copy alone.
+    if (shown_[made] && graph_.node(graph_.value(made).node).op->flags & BP_OP_MAYBE_VIEW) return kNone;
     const OpEntry* op = ops_[pattern];
     if (!op || op->n_args != p.n_inputs || !serves(*op, graph_.value(now))) return kNone;
     std::vector<Argument> arguments;

@@ -229,10 +229,12 @@ static bool is_renewed(const Effects::Effect& effect, Py_ssize_t i) {
   return at < effect.is_new.size() && effect.is_new[at] && !holds_size(PyTuple_GET_ITEM(effect.arguments.get(), i));
 }
 
-bool Effects::stores(PyObject* object) const {
+bool Effects::stores(PyObject* object, const std::function<bool(PyObject*)>& is_made) const {
   for (const Effect& effect : effects_)
     for (Py_ssize_t i = 0; effect.arguments && i < PyTuple_GET_SIZE(effect.arguments.get()); ++i)
-      if (PyTuple_GET_ITEM(effect.arguments.get(), i) == object && object != effect.holder.get()) return true;
+      if (PyTuple_GET_ITEM(effect.arguments.get(), i) == object && object != effect.holder.get() &&
+          !is_made(effect.holder.get()))
+        return true;
   return false;
 }
 

@@ -39,7 +39,7 @@ class Effects {
   void add(Before before) { before_.push_back(std::move(before)); }
   std::vector<Effect>& all() { return effects_; }
   const std::vector<Effect>& all() const { return effects_; }
-  bool stores(PyObject* object) const;
+  bool stores(PyObject* object, const std::function<bool(PyObject*)>& is_made) const;
   const std::vector<Before>& befores() const { return before_; }  // in the order of the changes
   // Restores the earlier contents. Keeps a Python error.
   void take_back();

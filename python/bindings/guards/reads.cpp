@@ -48,6 +48,20 @@ void Reads::name(PyObject* object, std::string path, bool of_argument, PyObject*
   if (has_bytes(object)) buffers_.emplace_back(PyRef::borrow(object), memory_of(object));
 }
 
+bool Reads::was_read(PyObject* object) const {
+  if (is_tensor(object)) return tensors_.count(object) > 0 && made_tensors_.count(handle_of(object)) == 0;
+  return names_.count(object) > 0;
+}
+
+bool Reads::stores(PyObject* object) const {
+  const std::function<bool(PyObject*)> is_made = [&](PyObject* holder) {
+    const auto named = names_.find(holder);  // the collector takes a dict that was untracked for a new one
+    if (named == names_.end() || !named->second.was_untracked) return is_made_now_(holder);
+    return named->second.parent && is_made(named->second.parent.get());
+  };
+  return effects_.stores(object, is_made);
+}
+
 std::string Reads::path_of(PyObject* object) const {
   const auto named = names_.find(object);
   if (named != names_.end()) return named->second.path;
@@ -276,7 +290,11 @@ void Reads::uses_up(PyObject* object, const char* what, const Storing& at) {
 }
 
 void Reads::refuse(std::string what, const Storing& at, const char* why) {
-  if (refusal_.empty()) refusal_ = what + " at " + at.line() + ", and " + why;
+  refuse(what + " at " + at.line() + ", and " + why);
+}
+
+void Reads::refuse(std::string what) {
+  if (refusal_.empty()) refusal_ = std::move(what);
 }
 
 void Reads::result(PyObject* function, PyObject* arguments) {

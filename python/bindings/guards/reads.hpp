@@ -35,9 +35,13 @@ class Reads {
   // A container that the call hands over in place of the caller's own.
   void name_copy(PyObject* container, const std::string& path);
   bool is_copy(PyObject* object) const { return copies_.count(object) > 0; }
-  // Was the object read of somewhere, so that it is not one that this run made?
   bool is_made_now(PyObject* object) const { return is_made_now_(object); }
-  bool was_read(PyObject* object) const { return tensors_.count(object) > 0 || names_.count(object) > 0; }
+  // Was the object read of somewhere? A tensor: and is it none that this run made?
+  bool was_read(PyObject* object) const;
+  // The tensors that the run has made, apart from those of the trace and from views of others.
+  void set_made_tensors(std::unordered_set<const bp_tensor*> made) { made_tensors_ = std::move(made); }
+  // Does the memory of an array that the run has read of somewhere overlap this?
+  bool was_there(const MemorySpan& memory) const;
 
   // Numbers at the places that `numbers` wants become roots of it.
   void follow(NumberLog* numbers) { numbers_ = numbers; }
@@ -71,6 +75,7 @@ class Reads {
   // An action of the code that a graph cannot repeat. Only the first one counts.
   static constexpr const char* kGraphKeeps = "a graph would keep the first result";
   void refuse(std::string what, const Storing& at, const char* why = kGraphKeeps);
+  void refuse(std::string what);
   const std::string& refusal() const { return refusal_; }
   // A function of C whose result depends on what nobody sees: it is called again.
   void result(PyObject* function, PyObject* arguments);
@@ -103,6 +108,7 @@ class Reads {
     const Objects& made;           // objects that this run made: known when it has ended
     const Objects& entered;        // inputs that more objects hold than before the run
     const Objects& handed;         // the arguments and their contents
+    const std::unordered_set<const bp_tensor*>& changed;  // tensors that this run made, and changed in place
     std::span<const Tensor> used;  // tensors that the graph holds
     std::span<const TensorRead> reads;
     std::span<const Tensor> inputs;  // of the call
@@ -121,7 +127,8 @@ class Reads {
   // The graph writes it at each call, as nothing outside may see.
   void forbid_keeping(PyObject* tensor) { passing_.insert(handle_of(tensor)); }
   // Is it stored as it is, so that somebody may compare it with what the run returns?
-  bool stores(PyObject* object) const { return effects_.stores(object); }
+  // In an object that this run did not make?
+  bool stores(PyObject* object) const;
 
  private:
   std::function<bool(PyObject*)> is_made_now_;
@@ -207,7 +214,7 @@ class Reads {
   std::unordered_set<PyObject*> copies_;  // of containers among the arguments
   std::string unkeepable_, refusal_;
   std::unordered_set<const void*> tensors_;  // that were read of somewhere
-  std::unordered_set<const bp_tensor*> same_tensors_, passing_;
+  std::unordered_set<const bp_tensor*> same_tensors_, passing_, made_tensors_;
   std::unordered_set<PyObject*> known_used_up_;
   std::unordered_set<PyObject*> tuples_;               // that were gone through
   std::vector<PyRef> held_;                            // objects that sets of addresses speak of

@@ -31,10 +31,13 @@ bool holds_objects(PyObject* array) {
 // Was the buffer read from somewhere, or does it share memory with one that was?
 bool Reads::was_there(PyObject* buffer) const {
   if (names_.count(buffer) > 0) return true;
-  const MemorySpan own = memory_of(buffer);
+  return was_there(memory_of(buffer));
+}
+
+bool Reads::was_there(const MemorySpan& memory) const {
   return std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& known) {
     PyObject* object = known.first.get();
-    return own.overlaps(is_buffer(object) ? memory_of(object) : known.second);  // which may have moved
+    return memory.overlaps(is_buffer(object) ? memory_of(object) : known.second);  // which may have moved
   });
 }
 

@@ -118,7 +118,7 @@ bool Reads::is_made(const Objects& made, const Place& place) const {
 }
 
 bool Reads::is_new_value(const Objects& made, PyObject* value) const {
-  if (is_tensor(value)) return tensors_.count(value) == 0;
+  if (is_tensor(value)) return made_tensors_.count(handle_of(value)) > 0;
   if (PyType_Check(value)) return made.count(value) > 0;
   if (is_plain_value(value) || PyModule_Check(value) || is_of_this_package(Py_TYPE(value))) return false;
   if (has_bytes(value) && !has_content(value)) return !was_there(value);
@@ -314,7 +314,8 @@ bool Reads::close_effects(const Closing& closing) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
       PyObject* value = PyTuple_GET_ITEM(arguments, i);
       const bool is_holder = value == effect.holder.get();
-      if (!is_holder && leads_to_traced(value)) {
+      const auto has_no_value = [&](const Tensor& t) { return is_transformed(t) || closing.changed.count(t.get()) > 0; };
+      if (!is_holder && leads_to_tensor(value, has_no_value)) {
         refuse_tensor(closing.transform, effect, is_replaced(effect.had.get(), value, closing.used));
         return false;
       }

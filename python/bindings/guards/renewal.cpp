@@ -1,7 +1,6 @@
 #include "bindings/guards/renewal.hpp"
 
 #include <unordered_set>
-#include <vector>
 
 #include "bindings/guards/guards.hpp"
 #include "bindings/guards/object_contents.hpp"
@@ -41,6 +40,7 @@ class Reached {
     }
   }
   PyRef shared, functions;
+  std::vector<Tensor> tensors;  // that are new
   std::string refusal;
 
  private:
@@ -57,7 +57,10 @@ class Reached {
       PyList_Append(shared.get(), object);
     } else {
       if (PyFunction_Check(object)) PyList_Append(functions.get(), object);
-      if (!is_tensor(object)) open_.push_back(object);
+      if (is_tensor(object))
+        tensors.push_back(tensor_of(object));
+      else
+        open_.push_back(object);
     }
   }
 
@@ -92,6 +95,16 @@ std::string Renewal::keep(PyObject* values, const std::function<bool(PyObject*)>
 PyRef Renewal::renewed() const {
   const PyRef both = copied(values_.get(), shared_.get(), functions_.get());
   return both ? PyRef::borrow(PyTuple_GET_ITEM(both.get(), 0)) : PyRef{};
+}
+
+std::vector<Tensor> Renewal::tensors() const {
+  if (is_empty()) return {};
+  std::unordered_set<PyObject*> shared;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shared_.get()); ++i) shared.insert(PyList_GET_ITEM(shared_.get(), i));
+  const std::function<bool(PyObject*)> is_copy = [&](PyObject* object) { return !shared.contains(object); };
+  Reached reached(is_copy);
+  reached.go_from(values_.get());
+  return std::move(reached.tensors);
 }
 
 int Renewal::traverse(visitproc visit, void* arg) const {

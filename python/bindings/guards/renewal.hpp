@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "backplane/tensor.hpp"
 #include "bindings/interpreter/py_ref.hpp"
 
 namespace backplane::python {
@@ -19,6 +21,8 @@ class Renewal {
   bool is_empty() const { return !values_; }
   // A list of new copies; not where is_empty(). Empty: a Python error.
   PyRef renewed() const;
+  // The tensors among the kept copies, which each call copies again.
+  std::vector<Tensor> tensors() const;
   int traverse(visitproc visit, void* arg) const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include "backplane/traced_tensors.hpp"
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/size_hook.hpp"
 #include "bindings/tensor/tensor_slots.hpp"
@@ -84,8 +85,10 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   object->handle = handle;
   object->weak_references = nullptr;
   object->tracked = false;
-  if (g_tracks_tensors != 0) [[unlikely]]
+  if (g_tracks_tensors != 0) [[unlikely]] {
+    if (!has_other_holders(*handle)) note_new_tensor(*handle);
     track_tensor(reinterpret_cast<PyObject*>(object));
+  }
   return reinterpret_cast<PyObject*>(object);
 }
 

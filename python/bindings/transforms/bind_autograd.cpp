@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "backplane/autograd.hpp"
-#include "backplane/traced_views.hpp"
+#include "backplane/traced_tensors.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/owned_objects.hpp"
 #include "bindings/tensor/scalars.hpp"

@@ -218,6 +218,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
     const SizeLog* noted = notes_sizes ? &log : nullptr;
     PyRef returned = PyRef::steal(
         traced->call_traced(inputs, array, recorder, notes_sizes ? &log : nullptr, follows ? &numbers : nullptr));
+    if (returned) recorder.note_made_tensors();
     if (!returned || !traced->keep_result(returned.get(), entered, noted, follows ? &numbers : nullptr,
                                           !options.guards_variables, recorder, &results, call.name))
       return nullptr;
@@ -225,7 +226,6 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   if (!traced->find_generators(scope, notes, call.name)) return nullptr;
   traced->graph_ = scope.leave(results, traced->graph_options(inputs, options, numbers.input_count()));
   traced->constants_ = traced->graph_.constants();
-  traced->note_losable();
   const std::span<const Tensor> own_inputs(inputs.tensors.data(), inputs.tensors.size());
   std::vector<Tensor> used = traced->constants_;
   for (const Result& result : traced->results_)  // a tensor from outside that is returned as it is
@@ -241,6 +241,7 @@ std::shared_ptr<TracedCall> TracedCall::trace_once(const CallInputs& inputs, con
   traced->program_.make_tensors(inputs.numbers, &inputs.number_tensors);
   if (notes_sizes && !traced->find_stored_sizes(log)) return nullptr;
   traced->keep_new(inputs, recorder);
+  traced->note_losable();
   traced->asks_for_dynamic_ = log.was_asked();
   traced->uses_ = log.take_uses();
   return traced;

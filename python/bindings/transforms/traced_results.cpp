@@ -59,6 +59,12 @@ PyRef detached(Tensor tensor) {
 
 }  // namespace
 
+// Is it a tensor that was there before, or that is stored as well, with the value that it has now?
+static bool is_kept_tensor(PyObject* tensor, const Recorder& recorder) {
+  if (is_transformed(tensor_of(tensor))) return false;
+  return recorder.reads().was_read(tensor) || (recorder.reads().stores(tensor) && !recorder.has_changed(tensor));
+}
+
 // The caller's own tensor is the result, as where the function is not traced. An array of another library became a
 // tensor, which is a new one.
 bool TracedCall::returns_input(size_t input) const { return input_is_tensor_[input]; }
@@ -79,7 +85,7 @@ bool TracedCall::keep_result(PyObject* returned, const Leaves& entered, const Si
     if (is_tensor(leaf) && all_are_outputs) {
       result.output = results->size();
       results->push_back(tensor_of(leaf));
-    } else if (!is_tensor(leaf) || (!is_transformed(tensor_of(leaf)) && recorder.reads().was_read(leaf))) {
+    } else if (!is_tensor(leaf) || is_kept_tensor(leaf, recorder)) {
       if (!check_static_result(leaf, leaf_path(result_, i, "the function's result"), name)) return false;
       result.constant = untraced(plain_number(leaf).get());
       if (numbers && is_traced_number(leaf)) {

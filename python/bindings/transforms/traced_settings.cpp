@@ -48,7 +48,9 @@ bool TracedCall::same_settings(std::string* why) const {
 
 // A tensor that the function uses from outside may be lost already: the run says so, and another trace would not help.
 void TracedCall::note_losable() {
-  std::copy_if(constants_.begin(), constants_.end(), std::back_inserter(losable_),
+  std::vector<Tensor> used = renewal_.tensors();
+  used.insert(used.end(), constants_.begin(), constants_.end());
+  std::copy_if(used.begin(), used.end(), std::back_inserter(losable_),
                [](const Tensor& t) { return !has_feature(t.device(), "host") && !has_lost_elements(t); });
 }
 

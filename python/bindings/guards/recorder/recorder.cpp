@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backplane/traced_tensors.hpp"
 #include "bindings/guards/calls.hpp"
 #include "bindings/guards/code_files.hpp"
 #include "bindings/guards/collections.hpp"
@@ -140,6 +141,20 @@ Objects Recorder::made_objects() const {
     if (PyObject* object = PyList_GET_ITEM(all.get(), i); moved_on_.count(object) > 0) made.insert(object);
   for (PyObject* object : before_) made.erase(object);
   return made;
+}
+
+void Recorder::note_made_tensors() {
+  std::unordered_set<const bp_tensor*> made;
+  for (const Tensor& tensor : noted_tensors()) made.insert(tensor.get());
+  for (const Tensor& tensor : scope_.changed()) {
+    if (made.count(tensor.get()) == 0) continue;
+    changed_.insert(tensor.get());
+    if (is_over_lent_memory(*tensor.get()) && !reads_.was_there(memory_of(tensor)))
+      reads_.refuse(
+          "changes a tensor in place that shares the memory of an array that the function made, and not of a copy "
+          "(asarray(array, copy=True))");
+  }
+  reads_.set_made_tensors(std::move(made));
 }
 
 void Recorder::stands_for(PyObject* traced, size_t leaf, PyObject* original) {
@@ -366,7 +381,7 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> input
   // What follows lets go of objects, and looks at what the others hold.
   std::vector<PyRef> held;
   for (PyObject* object : made_) held.push_back(PyRef::borrow(object));
-  const Reads::Closing closing{made_, entered, handed_, used, reads, inputs, transform_, guards_variables, has_paused_};
+  const Reads::Closing closing{made_, entered, handed_, changed_, used, reads, inputs, transform_, guards_variables, has_paused_};
   if (!reads_.close(closing, guards, unkept)) return false;
   if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions
   if (is_blind_) *unkept = "its code could not be watched while it ran";

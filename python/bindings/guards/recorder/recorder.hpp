@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bindings/guards/frame_stack.h"
@@ -51,6 +52,10 @@ class Recorder {
     Py_tracefunc function_ = nullptr;
     PyRef object_;
   };
+  // When the function has returned: tells the trace of the tensors that the run made and the trace did not.
+  void note_made_tensors();
+  // Did the run make the tensor, and change it in place? Its new value comes when the graph runs.
+  bool has_changed(PyObject* made) const { return changed_.count(handle_of(made)) > 0; }
   // After `close`: does each call need a value of its own in place of this result?
   bool is_new(PyObject* value) const { return reads_.is_new_value(made_, value); }
 
@@ -116,6 +121,7 @@ class Recorder {
   std::vector<StandIn> stand_ins_;
   std::vector<Guards::Distinct> distinct_;
   Objects before_, made_, handed_;
+  std::unordered_set<const bp_tensor*> changed_;  // tensors that the run made
   Objects moved_on_;  // made by the run, and seen by a collection meanwhile; some of them live no more
   bool has_paused_ = false;
   std::vector<Guards::LeafAttribute> leaf_attributes_;
