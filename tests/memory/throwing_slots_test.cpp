@@ -27,7 +27,7 @@ const bp_backend_def& kind() {
 
 bp_backend_def definition() {
   bp_backend_def d = kind();
-  d.name = "throwing";
+  d.name = "upset";
   d.deallocate = [](void* context, int32_t ordinal, void* data, uint64_t size) -> bp_status {
     may_throw("deallocate");
     return kind().deallocate(context, ordinal, data, size);
@@ -63,14 +63,14 @@ bp_device throwing() {
   static const bp_device id = [] {
     null_backend();
     auto* record = new bp_plugin_record;
-    record->name = "throwing";
-    record->index = 3;
+    record->name = "upset";
+    record->index = 6;
     bp_backend_def backend = definition();
     EXPECT_EQ(core::host_table.register_backend(record, &backend), BP_OK) << core::host_table.get_error();
-    bp_kernel_def kernel = kernel_row("bp::negative", "throwing", twice);
+    bp_kernel_def kernel = kernel_row("bp::negative", "upset", twice);
     kernel.dtypes = BP_DTYPE_BIT(BP_FLOAT64);
     EXPECT_EQ(core::host_table.register_kernel(record, &kernel), BP_OK) << core::host_table.get_error();
-    return parse_device("throwing");
+    return parse_device("upset");
   }();
   return id;
 }
