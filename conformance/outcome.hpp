@@ -60,8 +60,8 @@ void write_html(const Options& options, const std::string& device, const std::ve
 
 // Counts and the failure to show, per op.
 struct Row {
-  size_t passed = 0, failed = 0, unsupported = 0, not_offered = 0;
-  std::vector<const Outcome*> excepted;
+  size_t passed = 0, failed = 0, unsupported = 0;
+  std::vector<const Outcome*> excepted, unoffered;
   std::map<bp_dtype, std::set<Route>> routes;  // what a device lacks may be met in some samples of a dtype alone
   const Outcome* worst = nullptr;              // the first that the device states, or that with the fewest elements
   const Outcome* refusal = nullptr;            // the first reason of the plugin

@@ -42,7 +42,7 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) {
     Row& row = rows[outcome.op];
     if (outcome.verdict == Verdict::kPass) ++row.passed;
-    if (outcome.verdict == Verdict::kNotOffered) ++row.not_offered;
+    if (outcome.verdict == Verdict::kNotOffered) row.unoffered.push_back(&outcome);
     if (outcome.verdict == Verdict::kExcepted) row.excepted.push_back(&outcome);
     if (outcome.verdict == Verdict::kUnsupported && ++row.unsupported && !row.refusal) row.refusal = &outcome;
     if (outcome.verdict == Verdict::kFail && ++row.failed)
@@ -61,7 +61,7 @@ std::map<std::string, Row> rows_of(const std::vector<Outcome>& outcomes) {
 }
 
 std::string routes_text(const Row& row) {
-  if (row.not_offered > 0) return row.passed + row.failed > 0 ? "offered in part" : "not offered";
+  if (!row.unoffered.empty()) return row.passed + row.failed > 0 ? "offered in part" : "not offered";
   std::map<Route, std::string> dtypes;
   for (const auto& [dtype, routes] : row.routes)
     for (const Route route : routes)
@@ -87,6 +87,10 @@ int report(const Options& options, const std::string& device, const std::vector<
     if (row.ratio > 0) fmt::print("  {:.1f} us, {:.2f} of the CPU's time", row.seconds * 1e6, row.ratio);
     fmt::print("\n");
     if (row.worst) fmt::print("  FAIL {}: {}\n", place_text(*row.worst), row.worst->text);
+    std::map<std::string, std::vector<std::string>> unoffered;  // by what they need
+    for (const Outcome* law : row.unoffered) unoffered[law->text].push_back(law->check);
+    for (const auto& [needs, checks] : unoffered)
+      fmt::print("  not offered {}: {}\n", fmt::join(checks, ", "), needs);
     for (const Outcome* law : row.excepted) fmt::print("  excepted {}: {}\n", law->check, law->text);
     if (row.refusal) fmt::print("  unsupported {}: {}\n", place_text(*row.refusal), row.refusal->text);
   }

@@ -108,12 +108,12 @@ void add_loss_laws(const Table& table, Laws& laws) {
   const bool ends_waits =
       (BP_HAS(&def, bp_backend_def, abort) && def.abort) || (BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for);
   const bool holds_streams = table.extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS);
-  const auto add = [&](const char* check, bool offered, void (*law)(bp_device)) {
-    laws.push_back({"(device) loss", check, {}});
+  const auto add = [&](const char* check, const char* needs, bool offered, void (*law)(bp_device)) {
+    laws.push_back({"(device) loss", check, {}, needs});
     if (offered) laws.back().holds = [law, device = table.device()] { law(device); };
   };
-  add("threads", resets && ends_waits && holds_streams, a_reset_ends_all_waits);
-  add("compiled", resets, compiled_graphs_survive_a_reset);
+  add("threads", "streams, the extensions reset and callbacks, and abort or wait_for", resets && ends_waits && holds_streams, a_reset_ends_all_waits);
+  add("compiled", "streams, and the extension reset", resets, compiled_graphs_survive_a_reset);
 }
 
 }  // namespace backplane::conformance

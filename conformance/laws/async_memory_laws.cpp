@@ -105,7 +105,7 @@ void scratch_is_found_under_pressure(bp_device device) {
 
 void add_memory_order_laws(const Table& table, Laws& laws) {
   const auto add = [&](const char* check, void (*law)(bp_device)) {
-    laws.push_back({"(device) memory order", check, {}});
+    laws.push_back({"(device) memory order", check, {}, "streams"});
     if (!table.synchronous()) laws.back().holds = [law, device = table.device()] { law(device); };
   };
   add("freed", freed_memory_waits_for_its_readers);

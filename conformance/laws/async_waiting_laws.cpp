@@ -70,7 +70,7 @@ void callbacks_may_drop_tensors(bp_device device) {
 void add_waiting_laws(const Table& table, Laws& laws) {
   const bool offered = !table.synchronous() && table.extension<bp_extension_callbacks>(BP_EXTENSION_CALLBACKS);
   const auto add = [&](const char* check, std::function<void(bp_device)> law) {
-    laws.push_back({"(device) waiting", check, {}});
+    laws.push_back({"(device) waiting", check, {}, "streams, and the extension callbacks"});
     if (offered) laws.back().holds = [law = std::move(law), device = table.device()] { law(device); };
   };
   add("copies to the host", [](bp_device device) { others_work_beside_a_copy(device, true); });

@@ -62,23 +62,6 @@ void failures_follow_what_was_written(bp_device device) {
   }
 }
 
-// The work behind the one that fails is whole, so that its ticket is not the failure's.
-void failures_state_their_own_tickets(bp_device device) {
-  const backplane::Stream stream(device);
-  const StreamScope scope(stream);
-  const Tensor x = ones(4, device);
-  Tensor bad, behind;
-  try {
-    late(ones(kLateCount, device));
-    bad = out_of_range(x);
-    behind = run_op("bp::add", {value(x), value(2.0)});
-  } catch (const Error& error) {
-    if (error.code() != BP_ERROR_DATA) throw;
-    if (!bad) return;
-  }
-  expect_data_error(bad, "what a call failed to write, with another call behind it");
-}
-
 // Until `release`, where the device can hold a stream.
 class Pause {
  public:
@@ -90,6 +73,32 @@ class Pause {
  private:
   std::unique_ptr<HeldStream> held_;
 };
+
+// Behind the work that fails stands some that does not. A reader on another stream learns of the failure by the ticket
+// alone.
+void failures_state_their_own_tickets(const Table& table) {
+  const bp_device device = table.device();
+  const backplane::Stream first(device), second(device);
+  const Tensor x = ones(4, device);
+  Tensor bad, next;
+  Pause pause(table, first);
+  try {
+    {
+      const StreamScope scope(first);
+      late(ones(kLateCount, device));
+      bad = out_of_range(x);
+      run_op("bp::add", {value(x), value(2.0)});
+    }
+    const StreamScope scope(second);
+    next = run_op("bp::add", {value(bad), value(1.0)});
+  } catch (const Error& error) {
+    if (error.code() != BP_ERROR_DATA) throw;
+    if (!bad) return;
+  }
+  pause.release();
+  const StreamScope scope(second);
+  if (next) expect_data_error(next, "what a second stream computed from a failed result with other work behind it");
+}
 
 void executables_outlive_their_graphs(const Table& table) {
   const backplane::Stream first(table.device()), second(table.device());
@@ -146,11 +155,11 @@ void constants_are_ordered_and_held(const Table& table) {
 
 void add_work_laws(const Table& table, Laws& laws) {
   const auto add = [&](const char* row, const char* check, std::function<void()> law) {
-    laws.push_back({row, check, {}});
+    laws.push_back({row, check, {}, "streams"});
     if (!table.synchronous()) laws.back().holds = std::move(law);
   };
   add("(device) failures", "other streams", [&table] { failures_follow_what_was_written(table.device()); });
-  add("(device) failures", "tickets", [&table] { failures_state_their_own_tickets(table.device()); });
+  add("(device) failures", "tickets", [&table] { failures_state_their_own_tickets(table); });
   add("(device) executables", "graphs", [&table] { executables_outlive_their_graphs(table); });
   add("(device) executables", "constants", [&table] { constants_are_ordered_and_held(table); });
 }

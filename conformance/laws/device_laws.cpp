@@ -337,12 +337,15 @@ void run_laws(Laws laws, const Options& options, const Progress& progress, std::
   };
   std::erase_if(laws, is_done);
   size_t done = 0;
-  for (const auto& [row, check, holds] : laws) {
+  for (const auto& [row, check, holds, needs] : laws) {
     progress(done++, laws.size(), row + " " + check);
     Outcome outcome;
     outcome.op = row;
     outcome.check = check;
-    if (!holds) outcome.verdict = Verdict::kNotOffered;
+    if (!holds) {
+      outcome.verdict = Verdict::kNotOffered;
+      outcome.text = "needs " + needs;
+    }
     const Running running(outcome);
     try {
       if (holds) holds();

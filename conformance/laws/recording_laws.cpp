@@ -227,9 +227,9 @@ void add_recording_laws(const Table& table, Laws& laws) {
   const bp_backend_def& def = table.def();
   const bool timed = !table.synchronous() && BP_HAS(&def, bp_backend_def, wait_for) && def.wait_for;
   const bool aborts = !table.synchronous() && BP_HAS(&def, bp_backend_def, abort) && def.abort && reset;
-  laws.push_back({"(device) streams", "timed waits", {}});
+  laws.push_back({"(device) streams", "timed waits", {}, "wait_for"});
   if (timed) laws.back().holds = [&table] { waits_end_in_time(table); };
-  laws.push_back({"(device) reset", "abort", {}});
+  laws.push_back({"(device) reset", "abort", {}, "abort, and the extension reset"});
   if (aborts) laws.back().holds = [&table] { an_abort_ends_waits(table); };
   add_law(laws, BP_EXTENSION_RESET, "reset", reset, [&table](auto& e) { a_reset_device_is_as_new(table, e); });
 }

@@ -145,12 +145,13 @@ struct Law {
   std::string row;    // of the report
   std::string check;  // in that row
   std::function<void()> holds;
+  std::string needs{};  // what a device without the law lacks, for the report
 };
 using Laws = std::vector<Law>;
 // `offered`: the extension that `holds` tries, or nullptr.
 template <class Struct, class Holds>
 void add_law(Laws& laws, const char* extension, const char* check, const Struct* offered, Holds holds) {
-  laws.push_back({std::string("(device) ") + extension, check, {}});
+  laws.push_back({std::string("(device) ") + extension, check, {}, std::string("the extension ") + extension});
   if (offered) laws.back().holds = [=] { holds(*offered); };
 }
 // Tries each whose row the options choose; a law that throws has failed.

@@ -115,6 +115,7 @@ int main(int argc, char** argv) {
   bridged->set_help_flag();
   bridged->callback([&] { command = [&] { return cli::bridge(bridged->remaining()); }; });
 
+  if (argc > 1 && std::string_view(argv[1]) == "help") argv[1] = const_cast<char*>("--help");
   CLI11_PARSE(app, argc, argv);
   if (!command) return app.exit(CLI::RequiredError("A subcommand"));
   try {

@@ -303,7 +303,12 @@ const std::map<std::string, std::function<void(bp_backend_def&)>> kTableFaults =
        def.wait_for = silent_wait_for;
        def.deferred_error = no_deferred_error;
      }},
-    {"next_ticket", [](bp_backend_def& def) { def.deferred_error = next_ticket; }},
+    {"next_ticket",
+     [](bp_backend_def& def) {
+       def.wait = silent_wait;
+       def.wait_for = silent_wait_for;
+       def.deferred_error = next_ticket;
+     }},
     {"no_abort",
      [](bp_backend_def& def) {
        def.abort = no_abort;
