@@ -89,8 +89,7 @@ int report(const Options& options, const std::string& device, const std::vector<
     if (row.worst) fmt::print("  FAIL {}: {}\n", place_text(*row.worst), row.worst->text);
     std::map<std::string, std::vector<std::string>> unoffered;  // by what they need
     for (const Outcome* law : row.unoffered) unoffered[law->text].push_back(law->check);
-    for (const auto& [needs, checks] : unoffered)
-      fmt::print("  not offered {}: {}\n", fmt::join(checks, ", "), needs);
+    for (const auto& [needs, checks] : unoffered) fmt::print("  not offered {}: {}\n", fmt::join(checks, ", "), needs);
     for (const Outcome* law : row.excepted) fmt::print("  excepted {}: {}\n", law->check, law->text);
     if (row.refusal) fmt::print("  unsupported {}: {}\n", place_text(*row.refusal), row.refusal->text);
   }

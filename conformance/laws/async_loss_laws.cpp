@@ -112,7 +112,8 @@ void add_loss_laws(const Table& table, Laws& laws) {
     laws.push_back({"(device) loss", check, {}, needs});
     if (offered) laws.back().holds = [law, device = table.device()] { law(device); };
   };
-  add("threads", "streams, the extensions reset and callbacks, and abort or wait_for", resets && ends_waits && holds_streams, a_reset_ends_all_waits);
+  add("threads", "streams, the extensions reset and callbacks, and abort or wait_for",
+      resets && ends_waits && holds_streams, a_reset_ends_all_waits);
   add("compiled", "streams, and the extension reset", resets, compiled_graphs_survive_a_reset);
 }
 

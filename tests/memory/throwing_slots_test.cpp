@@ -1,5 +1,5 @@
-// An exception that leaves a slot of a backend's table becomes an error of the call, with the slot's name; where nothing
-// can be raised it is dropped. It never ends the process.
+// An exception that leaves a slot of a backend's table becomes an error of the call, with the slot's name; where
+// nothing can be raised it is dropped. It never ends the process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -71,8 +71,8 @@ int collect(Stream& stream) {
     bp_status status;
     {
       CallGuard guard;
-      status = call_foreign(
-          "deferred_error", [&] { return def.deferred_error(def.context, device.ordinal, stream.handle, &error); });
+      status = call_foreign("deferred_error",
+                            [&] { return def.deferred_error(def.context, device.ordinal, stream.handle, &error); });
     }
     if (status == BP_OK && error.code == BP_OK) return i;
     if (status != BP_OK) {  // its report is lost

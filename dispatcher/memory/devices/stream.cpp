@@ -93,9 +93,8 @@ void refresh_completed(Stream& stream) {
   const bp_backend_def& def = stream.device->backend->def;
   uint64_t ticket = stream.completed;
   CallGuard guard;
-  if (call_foreign("completed", [&] {
-        return def.completed(def.context, stream.device->ordinal, stream.handle, &ticket);
-      }) == BP_OK)
+  if (call_foreign("completed",
+                   [&] { return def.completed(def.context, stream.device->ordinal, stream.handle, &ticket); }) == BP_OK)
     stream.completed = std::max(stream.completed, ticket);
 }
 
@@ -105,8 +104,8 @@ void flush(Stream& stream) {
   if (stream.flushed >= ticket) return;
   const bp_backend_def& def = stream.device->backend->def;
   CallGuard guard;
-  if (bp_status status = call_foreign(
-          "flush", [&] { return def.flush(def.context, stream.device->ordinal, stream.handle, ticket); }))
+  if (bp_status status =
+          call_foreign("flush", [&] { return def.flush(def.context, stream.device->ordinal, stream.handle, ticket); }))
     throw_device_error(*stream.device, status, "flush");
   stream.flushed = ticket;
 }

@@ -101,9 +101,8 @@ bp_status wait_in_slices(Stream& stream, uint64_t ticket, const Deadline& deadli
   for (;;) {
     int32_t done = 0;
     const auto slice = static_cast<uint64_t>(deadline.slice().count());
-    const bp_status status = call_foreign("wait_for", [&] {
-      return def.wait_for(def.context, device.ordinal, stream.handle, ticket, slice, &done);
-    });
+    const bp_status status = call_foreign(
+        "wait_for", [&] { return def.wait_for(def.context, device.ordinal, stream.handle, ticket, slice, &done); });
     if (status != BP_OK || done) return status;
     look_after(stream, deadline);
   }

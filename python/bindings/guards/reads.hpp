@@ -105,11 +105,11 @@ class Reads {
   void sets_context(PyObject* variable);
 
   struct Closing {
-    const Objects& made;           // objects that this run made: known when it has ended
-    const Objects& entered;        // inputs that more objects hold than before the run
-    const Objects& handed;         // the arguments and their contents
+    const Objects& made;                                  // objects that this run made: known when it has ended
+    const Objects& entered;                               // inputs that more objects hold than before the run
+    const Objects& handed;                                // the arguments and their contents
     const std::unordered_set<const bp_tensor*>& changed;  // tensors that this run made, and changed in place
-    std::span<const Tensor> used;  // tensors that the graph holds
+    std::span<const Tensor> used;                         // tensors that the graph holds
     std::span<const TensorRead> reads;
     std::span<const Tensor> inputs;  // of the call
     const char* transform;

@@ -314,7 +314,9 @@ bool Reads::close_effects(const Closing& closing) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
       PyObject* value = PyTuple_GET_ITEM(arguments, i);
       const bool is_holder = value == effect.holder.get();
-      const auto has_no_value = [&](const Tensor& t) { return is_transformed(t) || closing.changed.count(t.get()) > 0; };
+      const auto has_no_value = [&](const Tensor& t) {
+        return is_transformed(t) || closing.changed.count(t.get()) > 0;
+      };
       if (!is_holder && leads_to_tensor(value, has_no_value)) {
         refuse_tensor(closing.transform, effect, is_replaced(effect.had.get(), value, closing.used));
         return false;

@@ -381,7 +381,8 @@ bool Recorder::close(std::span<const Tensor> used, std::span<const Tensor> input
   // What follows lets go of objects, and looks at what the others hold.
   std::vector<PyRef> held;
   for (PyObject* object : made_) held.push_back(PyRef::borrow(object));
-  const Reads::Closing closing{made_, entered, handed_, changed_, used, reads, inputs, transform_, guards_variables, has_paused_};
+  const Reads::Closing closing{made_, entered, handed_,    changed_,         used,
+                               reads, inputs,  transform_, guards_variables, has_paused_};
   if (!reads_.close(closing, guards, unkept)) return false;
   if (has_entered_ && !has_seen_) is_blind_ = true;  // an interpreter that shows no instructions
   if (is_blind_) *unkept = "its code could not be watched while it ran";
