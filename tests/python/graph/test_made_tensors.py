@@ -119,7 +119,7 @@ def shared(function):
 VALUES = {
     "x * 1": lambda x: x * 1,
     "x / 1": lambda x: x / 1,
-    "--x": lambda x: -(-x),
+    "negative twice": lambda x: bp.negative(bp.negative(x)),
     "where": lambda x: bp.where(True, x, x),
     "reshape": lambda x: x.reshape(2, 2).reshape(4),
     "copied by reshape": lambda x: x.reshape(2, 2).T.reshape(-1),
