@@ -45,6 +45,10 @@ class TraceLevel final : public Level, private Sites {
   bool has_changed(const Tensor& tensor) const;
   // See traced_tensors.hpp; the first of a wrapper of this level.
   bool may_share_outside_memory(const TensorImpl& tensor) const;
+  void note_lent(TensorImpl& tensor) {
+    made_inside_.erase(&tensor);
+    lent_.emplace(&tensor, Tensor::share(&tensor));
+  }
   std::vector<Tensor> made_inside() const;
   void note_made_inside(TensorImpl& tensor) { made_inside_.emplace(&tensor, Tensor::share(&tensor)); }
   // Tensors from outside become inputs behind those that were entered, and not constants: first these, then those that
@@ -92,7 +96,7 @@ class TraceLevel final : public Level, private Sites {
   bool is_own_constant(graph::ValueId value, std::span<const Tensor> results) const;
   bool is_made_inside(graph::ValueId value) const;
   bool has_own_memory(const TensorImpl& tensor) const;
-  void keep_own_copies(std::span<const Tensor> results);
+  void keep_own_copies();
 
   void check_shapes_known(const OpEntry& op) const;
   void record(const Call& call);
@@ -124,6 +128,7 @@ class TraceLevel final : public Level, private Sites {
     std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since
   };
   std::vector<Detached> detached_;                             // that were changed
+  std::unordered_map<const TensorImpl*, Tensor> lent_;
   std::unordered_map<const TensorImpl*, Tensor> made_inside_;  // tensors without wrappers, which others may hold
   std::unordered_map<graph::ValueId, Tensor> copies_;  // of own constants, and of what views of them may be, as results
   std::vector<Tensor> of_control_flow_;                // results, whose strides are those of whatever a body returns

@@ -169,7 +169,7 @@ const Tensor& TraceLevel::constant(ValueId value) const {
 // made inside the function, which would make it anew at each call.
 bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results) const {
   const ValueId under = constant_under(value);
-  if (under == graph::kNone) return false;
+  if (under == graph::kNone || lent_.contains(impl(constant(under)))) return false;
   const Tensor& own = constant(under);
   const auto given =
       std::count_if(results.begin(), results.end(), [&](const Tensor& t) { return t.get() == own.get(); });
@@ -199,14 +199,11 @@ std::vector<Tensor> TraceLevel::made_inside() const {
   return all;
 }
 
-// What somebody holds of it after the trace may change: the graph keeps a copy.
-void TraceLevel::keep_own_copies(std::span<const Tensor> results) {
+// Who holds one of them after the trace may change it: the graph keeps a copy.
+void TraceLevel::keep_own_copies() {
   for (size_t i = 0; i < graph_->constants().size(); ++i) {
     TensorImpl* t = impl(graph_->constants()[i].tensor);
-    if (!made_inside_.contains(t) || !has_own_memory(*t)) continue;
-    const auto given = std::count_if(results.begin(), results.end(), [t](const Tensor& r) { return r.get() == t; });
-    const auto own = 2 + given + stand_in_of_.count(t);
-    if (t->refs.load(std::memory_order_relaxed) > own) graph_->set_constant(i, roles::copy(t, 0));
+    if (made_inside_.contains(t) && has_own_memory(*t)) graph_->set_constant(i, roles::copy(t, 0));
   }
 }
 
@@ -307,7 +304,7 @@ std::shared_ptr<graph::Graph> TraceLevel::finish(std::span<const Tensor> results
   }
   trace_sites = outer_sites_;
   end();
-  keep_own_copies(results);
+  keep_own_copies();
   return graph_;
 }
 
@@ -355,6 +352,10 @@ void note_new_tensor(bp_tensor& tensor) {
 std::vector<Tensor> noted_tensors() {
   const core::TraceLevel* trace = innermost_trace();
   return trace ? trace->made_inside() : std::vector<Tensor>{};
+}
+
+void note_lent_tensor(const Tensor& tensor) {
+  if (core::TraceLevel* trace = innermost_trace()) trace->note_lent(*core::impl(tensor));
 }
 
 bool has_other_holders(const bp_tensor& tensor) noexcept {

@@ -14,6 +14,8 @@ BACKPLANE_API bool may_share_outside_memory(const Tensor& tensor);
 // For a caller who holds the only reference: the function that this thread traces has made the tensor, if it is none of
 // the trace. What the function changes in it and returns of it is then made anew at each run of the graph.
 BACKPLANE_API void note_new_tensor(bp_tensor& tensor);
+// Such a tensor is over memory that was there before: it is no longer one that the function made.
+BACKPLANE_API void note_lent_tensor(const Tensor& tensor);
 // Those that were noted for this thread's innermost trace and share memory with no others.
 BACKPLANE_API std::vector<Tensor> noted_tensors();
 

@@ -294,7 +294,7 @@ def rollaxis(x: Tensor, axis: int, start: int = 0) -> Tensor:
 def ascontiguousarray(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does; with at least one axis."""
     x = x if x.ndim else op.reshape(x, [1])
-    return x if x.is_contiguous else op.copy(x)
+    return x.contiguous()
 
 
 @takes_tensor

@@ -147,8 +147,12 @@ class _StatefulFunction:
         made = []
         for container, content in self.contents:
             if type(container) is dict and id(container) not in self.attributes:
-                for key in [key for key, x in container.items() if key not in content and isinstance(x, _core.Tensor)]:
-                    made.append((self._position(container), key, ops.bp.copy(container.pop(key))))
+                new = {key: x for key, x in container.items() if key not in content and isinstance(x, _core.Tensor)}
+                if any(_core.may_share_outside_memory(x) for x in new.values()):
+                    raise RunsPlainly("compile: a new entry may share the memory of a tensor that was there before")
+                for key, x in new.items():
+                    del container[key]
+                    made.append((self._position(container), key, ops.bp.copy(x)))
         return tuple(made)
 
     def _position(self, x):
@@ -209,9 +213,10 @@ class _StatefulFunction:
             optimizer.init_state()
         if not _core.unguarded(self._enter, (args, kwargs)):
             raise RunsPlainly("compile: the function runs as it is")
-        result, (made, later, returns_parts) = self._run(lambda: self._computed(args, kwargs))
+        result, (made, later, returns_parts, gradients) = self._run(lambda: self._computed(args, kwargs))
         for i, key, value in made:
             self.named[i][key] = value
+        self.tape.leave_new(gradients, self.named)
         for i, given in later:
             self.named[i].step(*given)
         return tree.map(lambda x: self.named[x.index] if type(x) is _Part else x, result) if returns_parts else result
@@ -220,8 +225,7 @@ class _StatefulFunction:
         result, (replaced, *rest, gradients) = self.compiled(*args, **kwargs, **_core.unguarded(self.tape.arguments, self.contents, self.replaced))
         self.tape.leave(gradients, self.contents, self.named)
         self.replaced.leave(replaced)
-        self.tape.leave_new(gradients, self.named)
-        return result, rest
+        return result, (*rest, gradients)
 
     def _enter(self, arguments):
         """False: in the trace of another function, and where memory is shared, the function runs as it is."""

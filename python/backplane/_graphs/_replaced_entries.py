@@ -37,6 +37,7 @@ class _Entry:
         self.own = self.shown = None  # the tensor of the graph; what others see between calls
         self.versions = None  # of own and shown, when they had the same values
         self.version_before = None  # of own, when the function began
+        self.is_written_to = False  # by some call so far, in place
         self.is_other = False  # may shown lie in the memory of a tensor that was there before, as a view of a parameter does?
 
     def now(self):
@@ -84,6 +85,9 @@ class ReplacedEntries:
         shown = list({id(now): now for _, now in found}.values())
         fresh = list({id(now): now for entry, now in found if entry.is_other or now is not entry.shown}.values())
         given = [x for x in tree.leaves(arguments) if isinstance(x, _core.Tensor)] if shown else []
+        # What it writes into a tensor of before would come too late for whoever reads that one.
+        if any(entry.is_other and entry.is_written_to for entry, _ in found):
+            return False
         if _share(shown, shown) or _share(shown, given) or _share(fresh, self.others):
             return False
         own_of, taken = {}, set()
@@ -99,7 +103,7 @@ class ReplacedEntries:
     def _own_for(self, entry, now, taken):
         """A tensor with the values of the one that stands there now."""
         own = entry.own
-        if own is None or id(own) in taken or _form(own) != _form(now):
+        if own is None or id(own) in taken or _form(own) != _form(now) or _core.has_lost_elements(own):
             own = _like(_outside_of_transforms(now), now)
         elif now is not entry.shown or entry.versions != (own.version, now.version):
             _write(own, now.detach())
@@ -113,6 +117,7 @@ class ReplacedEntries:
         for i, _, before, is_other in replaced:
             self.entries[i].is_other = is_other
             if before is not None:
+                self.entries[i].is_written_to = True
                 _write(self.entries[i].shown, before)
         made = {}  # by the new tensor, as places may hold one
         for entry in entered:
@@ -120,6 +125,7 @@ class ReplacedEntries:
             if new is None:
                 new = entry.shown if entry.now() is entry.own else None
                 if entry.versions[0] != entry.own.version:
+                    entry.is_written_to = True
                     _write(entry.shown, entry.own)
                 if new is None:  # a number or nothing has taken its place
                     entry.shown = None
@@ -167,6 +173,8 @@ class ReplacedEntries:
         tensor, what was changed in place before). The entries' own tensors get the new values, and their places back."""
         found = self._found(contents)
         self._check_parts(found)
+        if any(entry.is_other and entry.is_written() for entry in self.entered):
+            raise RunsPlainly("compile: the function writes into an entry over the memory of a tensor that was there before")
         if not found and not self.entered:
             return result, ()
         self.written = list({id(entry.own): entry.own for entry in (*self.entered, *(entry for entry, _ in found))}.values())
@@ -235,6 +243,9 @@ class ReplacedEntries:
         stay = {id(entry.own) for entry in self.entered if id(entry) not in new_of}
         if any(id(now) in stay for _, now in found):
             raise RunsPlainly("compile: an entry becomes the tensor of another one")
+        stays = {id(entry.own): entry.own for entry in self.entered if id(entry) not in new_of}.values()
+        if any(_core.have_one_base(now, own[None]) for _, now in found for own in stays):
+            raise RunsPlainly("compile: an entry becomes a view of another one")
         new_of_own = {}
         for entry in self.entered:
             if new_of_own.setdefault(id(entry.own), new_of.get(id(entry))) != new_of.get(id(entry)):

@@ -124,7 +124,11 @@ def _round(x: Tensor, ndigits: int | None = None) -> Tensor:
 
 def _contiguous(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does."""
-    return x if x.is_contiguous else op.copy(x)
+    if not x.is_contiguous:
+        return op.copy(x)
+    # The layout of a traced function's argument is not known: as one axis and back, it is a view or a copy.
+    is_given = not _core.has_values(x) and _core.transforms_of(x) and _core.may_share_outside_memory(x)
+    return op.reshape(op.reshape(x, (-1,)), x.shape) if is_given else x
 
 
 def _write(method, x, value):

@@ -8,6 +8,7 @@
 #include "bindings/interpreter/python_types.hpp"
 #include "bindings/sizes/number_log.hpp"
 #include "bindings/sizes/size_log.hpp"
+#include "bindings/tensor/tensor_object.hpp"
 
 namespace backplane::python {
 namespace {
@@ -223,16 +224,33 @@ bool Effects::are_like(const Effects& other, const std::function<bool(PyObject*,
   return true;
 }
 
+void Effects::Effect::take_keywords() {
+  const bool is_alone = function && arguments && keywords && PyDict_Check(keywords.get()) &&
+                        PyDict_GET_SIZE(keywords.get()) > 0 && PyTuple_GET_SIZE(arguments.get()) == 1;
+  const PyRef name = PyRef::steal(is_alone ? PyObject_GetAttrString(function.get(), "__name__") : nullptr);
+  forget_error();
+  if (!name || !PyUnicode_Check(name.get()) || PyUnicode_CompareWithASCIIString(name.get(), "update") != 0) return;
+  PyRef both = PyRef::steal(PyTuple_Pack(2, PyTuple_GET_ITEM(arguments.get(), 0), keywords.get()));
+  if (!both) return forget_error();
+  arguments = std::move(both);
+  keywords = {};
+}
+
 // A tuple of sizes is made of their numbers.
 static bool is_renewed(const Effects::Effect& effect, Py_ssize_t i) {
   const auto at = static_cast<size_t>(i);
   return at < effect.is_new.size() && effect.is_new[at] && !holds_size(PyTuple_GET_ITEM(effect.arguments.get(), i));
 }
 
+static bool leads_to(PyObject* argument, PyObject* object) {
+  if (argument == object || !is_tensor(object)) return argument == object;
+  return leads_to_tensor(argument, [object](const Tensor& t) { return t.get() == handle_of(object); });
+}
+
 bool Effects::stores(PyObject* object, const std::function<bool(PyObject*)>& is_made) const {
   for (const Effect& effect : effects_)
     for (Py_ssize_t i = 0; effect.arguments && i < PyTuple_GET_SIZE(effect.arguments.get()); ++i)
-      if (PyTuple_GET_ITEM(effect.arguments.get(), i) == object && object != effect.holder.get() &&
+      if (leads_to(PyTuple_GET_ITEM(effect.arguments.get(), i), object) && object != effect.holder.get() &&
           !is_made(effect.holder.get()))
         return true;
   return false;

@@ -26,6 +26,8 @@ class Effects {
     std::string line;          // that did it: "file:line"
     bool by_library = false;   // the code that did it is not the user's
     std::vector<bool> is_new;  // per argument: made by the trace, so each replay needs one of its own
+    // update(holder, **keywords) becomes update(holder, keywords), whose arguments each have a mark.
+    void take_keywords();
   };
   // The earlier value, to be restored.
   struct Before {
@@ -35,7 +37,10 @@ class Effects {
     enum Of : uint8_t { kAttribute, kEntry, kCell, kContent, kContext } of;
   };
 
-  void add(Effect effect) { effects_.push_back(std::move(effect)); }
+  void add(Effect effect) {
+    effect.take_keywords();
+    effects_.push_back(std::move(effect));
+  }
   void add(Before before) { before_.push_back(std::move(before)); }
   std::vector<Effect>& all() { return effects_; }
   const std::vector<Effect>& all() const { return effects_; }

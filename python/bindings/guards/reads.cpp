@@ -55,6 +55,8 @@ bool Reads::was_read(PyObject* object) const {
 
 bool Reads::stores(PyObject* object) const {
   const std::function<bool(PyObject*)> is_made = [&](PyObject* holder) {
+    if (const auto owner = owner_of_dict_.find(holder); owner != owner_of_dict_.end())
+      return is_made_now_(owner->second.get());
     const auto named = names_.find(holder);  // the collector takes a dict that was untracked for a new one
     if (named == names_.end() || !named->second.was_untracked) return is_made_now_(holder);
     return named->second.parent && is_made(named->second.parent.get());

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backplane/autograd.hpp"
+#include "backplane/lost_elements.hpp"
 #include "backplane/traced_tensors.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/tensor/owned_objects.hpp"
@@ -86,6 +87,8 @@ void bind_autograd(py::module_& module) {
              "Are the two views of one tensor, or one a view of the other, as transforms know them?");
   module.def("may_share_outside_memory", &may_share_outside_memory, py::arg("tensor"),
              "In a trace: is the tensor an argument, a tensor from outside, or maybe a view of one?");
+  module.def("has_lost_elements", &has_lost_elements, py::arg("tensor"),
+             "Was the tensor's device reset since, or did the work that wrote it fail?");
   module.def("value_beside", &value_beside, py::arg("tensor"), py::arg("other"), py::arg("who"),
              "The tensor without the transforms that began later than those of other, and than a trace around both.");
   module.def("plain_value", &plain_value, py::arg("tensor"), py::arg("who"),

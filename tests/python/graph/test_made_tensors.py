@@ -1,5 +1,6 @@
 """A tensor that a compiled function makes is another one at each call, whoever holds it; its results share the memory that eager results share."""
 
+import functools
 import random
 
 import backplane as bp
@@ -146,3 +147,74 @@ def test_results_share_the_memory_that_eager_results_share(value, form):
         return form(value, x)
 
     assert shared(bp.compile(function)) == shared(function)
+
+
+class Holder:
+    held = None
+
+
+def store_attribute(holder, t):
+    holder.held = t
+
+
+def store_list(holder, t):
+    holder.held = []
+    holder.held.append([t])
+
+
+def store_update(holder, t):
+    vars(holder).update(held=t)
+
+
+def store_detached(holder, t):
+    holder.held = t.detach()
+
+
+STORES = {"attribute": store_attribute, "list": store_list, "update": store_update, "detached": store_detached, "partial": lambda holder, t: setattr(holder, "held", functools.partial(max, t))}
+USES = {"view": lambda x, t: x * t[0], "sum": lambda x, t: x + t, "stack": lambda x, t: bp.stack([t, x])[0], "reshaped": lambda x, t: x + t.reshape(2, 1)}
+
+
+def held_tensor(held):
+    while not isinstance(held, bp.Tensor):
+        held = held.args[0] if isinstance(held, functools.partial) else held[0]
+    return held
+
+
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("returns", [False, True])
+def test_what_is_written_into_a_stored_tensor_reaches_no_later_call(store, use, returns):
+    def seen(compiles):
+        holder = Holder()
+
+        def function(x):
+            made = bp.asarray([1.0, 2.0])
+            store(holder, made)
+            return (use(x, made), made) if returns and store is not store_detached else (use(x, made),)
+
+        run, values = bp.compile(function) if compiles else function, []
+        for _ in range(3):
+            results = run(bp.ones(2))
+            held_tensor(holder.held).add_(5.0)
+            values.append([t.tolist() for t in (*results, held_tensor(holder.held))])
+        return values
+
+    assert seen(True) == seen(False)
+
+
+@pytest.mark.parametrize("of", [bp.from_numpy, bp.asarray], ids=["from_numpy", "asarray"])
+def test_a_tensor_over_an_array_from_outside_stays_over_it(of):
+    array = np.zeros(2, dtype=np.float32)
+    compiled = bp.compile(lambda x: (of(array), x * 1))
+    for k in range(3):
+        compiled(bp.ones(2))[0].add_(1.0)
+        assert array.tolist() == [k + 1, k + 1]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_contiguous_of_an_argument_is_the_argument_or_a_copy(transposed):
+    compiled = bp.compile(lambda y: (y.contiguous(), y * 2))
+    for _ in range(3):
+        y = bp.ones((3, 2)).T if transposed else bp.ones((2, 3))
+        compiled(y)[0].multiply_(2.0)
+        assert y.tolist() == [[1.0 if transposed else 2.0] * 3] * 2

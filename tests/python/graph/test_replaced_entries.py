@@ -169,3 +169,89 @@ def test_an_entry_that_is_a_view_of_another(view, changes):
     eager = values(lambda step, state: step)
     assert eager[-1][1] != [eager[-1][1][0]] * 4  # what the entry gets reaches the weight
     assert values(lambda step, state: bp.compile(step, state=state)) == eager
+
+
+def values_of_calls(function, state, arguments, compiles, more=()):
+    run = bp.compile(function, state=[state]) if compiles else function
+    return [[run(x).tolist(), *(t.tolist() for t in (*state.values(), *more))] for x in arguments]
+
+
+def test_an_entry_over_a_tensor_that_is_not_in_the_state():
+    def seen(compiles):
+        state, weight = {"a": bp.zeros(2)}, bp.full((2,), 6.0)
+
+        def function(x):
+            state["a"].add_(1.0)
+            read = weight * x
+            state["a"] = weight[:]
+            return read
+
+        return values_of_calls(function, state, [bp.ones(2)] * 5, compiles, [weight])
+
+    assert seen(True) == seen(False)
+
+
+def test_a_new_entry_over_an_argument():
+    def seen(compiles):
+        state, x = {}, bp.zeros(3)
+
+        def function(x):
+            if "a" in state:
+                state["a"].add_(1.0)
+            state["a"] = x.reshape(-1)[:2]
+            return x * 1
+
+        return values_of_calls(function, state, [x] * 4, compiles)
+
+    assert seen(True) == seen(False)
+
+
+@pytest.mark.parametrize("view", [lambda t: t[:], lambda t: t.reshape(2, 1)], ids=["slice", "reshape"])
+def test_a_new_entry_that_is_a_view_of_another(view):
+    def seen(compiles):
+        state = {"a": bp.zeros(2)}
+
+        def function(x):
+            state["a"].add_(x)
+            state["b"] = view(state["a"])
+            return state["b"]
+
+        run, values = bp.compile(function, state=[state]) if compiles else function, []
+        for _ in range(4):
+            run(bp.ones(2)).multiply_(2.0)
+            values.append((state["a"].tolist(), state["b"].tolist()))
+        return values
+
+    assert seen(True) == seen(False)
+
+
+def test_a_new_entry_beside_backward():
+    model, state = bp.nn.Linear(2, 1), {}
+    with bp.no_grad():
+        model.weight[...] = 1.0
+
+    @bp.compile(state=[model, state])
+    def step(x):
+        model(x).sum().backward()
+        with bp.no_grad():
+            model.weight.add_(1.0)
+        state["seen"] = x * 2
+
+    for k in range(3):
+        step(bp.ones(2))
+        assert model.weight.tolist() == [[2.0 + k] * 2] and model.weight.grad.tolist() == [[1.0 + k] * 2] and state["seen"].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("device", ["sim", "simh"])
+def test_a_replaced_entry_after_a_reset(simulator, device):
+    state = {"mean": bp.zeros(3, device=device)}
+
+    @bp.compile(state=[state])
+    def step(x):
+        state["mean"] = state["mean"] * 0.5 + x
+        return state["mean"] * 1
+
+    for _ in range(2):
+        assert [step(bp.ones(3, device=device)).tolist()[0] for _ in range(3)] == [1, 1.5, 1.75]
+        bp.device(device).reset()
+        state["mean"] = bp.zeros(3, device=device)

@@ -145,11 +145,16 @@ Objects Recorder::made_objects() const {
 
 void Recorder::note_made_tensors() {
   std::unordered_set<const bp_tensor*> made;
-  for (const Tensor& tensor : noted_tensors()) made.insert(tensor.get());
+  for (const Tensor& tensor : noted_tensors()) {
+    if (is_over_lent_memory(*tensor.get()) && reads_.was_there(memory_of(tensor)))
+      note_lent_tensor(tensor);
+    else
+      made.insert(tensor.get());
+  }
   for (const Tensor& tensor : scope_.changed()) {
     if (made.count(tensor.get()) == 0) continue;
     changed_.insert(tensor.get());
-    if (is_over_lent_memory(*tensor.get()) && !reads_.was_there(memory_of(tensor)))
+    if (is_over_lent_memory(*tensor.get()))
       reads_.refuse(
           "changes a tensor in place that shares the memory of an array that the function made, and not of a copy "
           "(asarray(array, copy=True))");
