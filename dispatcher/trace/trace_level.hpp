@@ -127,7 +127,7 @@ class TraceLevel final : public Level, private Sites {
     graph::ValueId source;            // that tensor's value then
     std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since
   };
-  std::vector<Detached> detached_;                             // that were changed
+  std::vector<Detached> detached_;  // that were changed
   std::unordered_map<const TensorImpl*, Tensor> lent_;
   std::unordered_map<const TensorImpl*, Tensor> made_inside_;  // tensors without wrappers, which others may hold
   std::unordered_map<graph::ValueId, Tensor> copies_;  // of own constants, and of what views of them may be, as results
