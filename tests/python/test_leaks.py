@@ -54,14 +54,16 @@ ACTIONS = {
 @pytest.mark.parametrize("name", ACTIONS)
 def test_python_keeps_no_object(name):
     action = ACTIONS[name]
-    for _ in range(300):  # fills caches and free lists
-        action()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for _ in range(300):
-        action()
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 50
+
+    def grown():
+        before = sys.getallocatedblocks()
+        for _ in range(300):
+            action()
+        gc.collect()
+        return sys.getallocatedblocks() - before
+
+    grown()  # fills caches and free lists
+    assert min(grown() for _ in range(4)) < 50  # caches of NumPy may grow for longer; what is kept grows in each round
 
 
 def resident():
