@@ -294,7 +294,15 @@ def rollaxis(x: Tensor, axis: int, start: int = 0) -> Tensor:
 def ascontiguousarray(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does; with at least one axis."""
     x = x if x.ndim else op.reshape(x, [1])
-    return x.contiguous()
+    return row_major(x)
+
+
+def row_major(x):
+    if not x.is_contiguous:
+        return op.copy(x)
+    # The layout of a traced function's argument is not known: as one axis and back, it is a view or a copy.
+    is_given = not _core.has_values(x) and _core.transforms_of(x) and _core.may_share_outside_memory(x)
+    return op.reshape(op.reshape(x, (-1,)), x.shape) if is_given else x
 
 
 @takes_tensor

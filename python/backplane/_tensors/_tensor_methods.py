@@ -9,7 +9,7 @@ from .. import _core
 from .._api._elementwise_functions import round
 from .._transforms._grad import no_grad
 from .._api._joining_functions import split
-from .._api._manipulation_functions import normalized_axis, repeat, reshape, swapaxes
+from .._api._manipulation_functions import normalized_axis, repeat, reshape, row_major, swapaxes
 from ._members import extend
 from .._calls._ops import NAMESPACE, ops
 from .._calls._tensor_argument import name_function, require_real, require_tensor
@@ -124,11 +124,7 @@ def _round(x: Tensor, ndigits: int | None = None) -> Tensor:
 
 def _contiguous(x: Tensor) -> Tensor:
     """x itself where its elements lie in row-major order without gaps, else a copy that does."""
-    if not x.is_contiguous:
-        return op.copy(x)
-    # The layout of a traced function's argument is not known: as one axis and back, it is a view or a copy.
-    is_given = not _core.has_values(x) and _core.transforms_of(x) and _core.may_share_outside_memory(x)
-    return op.reshape(op.reshape(x, (-1,)), x.shape) if is_given else x
+    return row_major(x)
 
 
 def _write(method, x, value):

@@ -60,7 +60,7 @@ def test_a_changed_tensor_over_a_made_array_is_refused():
         total.add_(x)
         return total
 
-    with pytest.raises(bp.BackplaneError, match="shares the memory of an array that the function made"):
+    with pytest.raises(bp.BackplaneError, match="shares the memory of an array that it made"):
         bp.compile(function)(bp.ones(3))
     allowed = bp.compile(lambda x: bp.asarray(np.zeros(3, dtype=np.float32), copy=True).add_(x))
     assert [allowed(bp.ones(3)).tolist() for _ in range(3)] == [[1, 1, 1]] * 3

@@ -156,8 +156,7 @@ void Recorder::note_made_tensors() {
     changed_.insert(tensor.get());
     if (is_over_lent_memory(*tensor.get()))
       reads_.refuse(
-          "changes a tensor in place that shares the memory of an array that the function made, and not of a copy "
-          "(asarray(array, copy=True))");
+          "changes a tensor that shares the memory of an array that it made (asarray(array, copy=True) does not)");
   }
   reads_.set_made_tensors(std::move(made));
 }
