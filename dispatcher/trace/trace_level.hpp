@@ -90,6 +90,7 @@ class TraceLevel final : public Level, private Sites {
   graph::ValueId detached_from(graph::ValueId value) const;
   bool is_of(graph::ValueId value, std::span<const Changed> changed) const;
   graph::ValueId output(const Tensor& result, std::span<const Changed> changed, std::span<const Tensor> results);
+  graph::ValueId root_of(graph::ValueId value) const;
   graph::ValueId constant_under(graph::ValueId value) const;
   const Tensor& constant(graph::ValueId value) const;
   graph::ValueId copied(TensorImpl* t);
@@ -127,8 +128,8 @@ class TraceLevel final : public Level, private Sites {
     graph::ValueId source;            // that tensor's value then
     std::string_view unseen_write{};  // the op that changed the copy, which the tensor was not given since
   };
-  std::vector<Detached> detached_;  // that were changed
-  std::unordered_map<const TensorImpl*, Tensor> lent_;
+  std::vector<Detached> detached_;                             // that were changed
+  std::unordered_map<const TensorImpl*, Tensor> lent_;         // made inside, over memory that was there before
   std::unordered_map<const TensorImpl*, Tensor> made_inside_;  // tensors without wrappers, which others may hold
   std::unordered_map<graph::ValueId, Tensor> copies_;  // of own constants, and of what views of them may be, as results
   std::vector<Tensor> of_control_flow_;                // results, whose strides are those of whatever a body returns

@@ -79,9 +79,7 @@ bool TraceLevel::may_share_outside_memory(const TensorImpl& tensor) const {
   if (std::any_of(inputs_.begin(), inputs_.end(), is_base) ||
       std::any_of(stand_ins_.begin(), stand_ins_.end(), [&](const StandIn& s) { return is_base(s.wrapper); }))
     return true;
-  ValueId value = tensor.wrapper->inner->node_output;
-  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
-  return graph_->value(value).kind != graph::Value::Kind::kResult;
+  return graph_->value(root_of(tensor.wrapper->inner->node_output)).kind != graph::Value::Kind::kResult;
 }
 
 void TraceLevel::note_read(TensorImpl& tensor, const char* who) {
@@ -155,9 +153,15 @@ ValueId TraceLevel::alias_of(ValueId value) const {
   return viewed.is_value() ? viewed.value() : graph::kNone;
 }
 
+// The value at the end of its views.
+ValueId TraceLevel::root_of(ValueId value) const {
+  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
+  return value;
+}
+
 // The constant that the value is, or is a view of; kNone: none.
 ValueId TraceLevel::constant_under(ValueId value) const {
-  for (ValueId of = alias_of(value); of != graph::kNone; of = alias_of(of)) value = of;
+  value = root_of(value);
   return graph_->value(value).kind == graph::Value::Kind::kConstant ? value : graph::kNone;
 }
 
@@ -178,8 +182,8 @@ bool TraceLevel::is_own_constant(ValueId value, std::span<const Tensor> results)
          (!storage || storage->refs.load(std::memory_order_relaxed) == 1);
 }
 
-// The same of one that others hold still, as whoever watches the function does. All tensors over its memory were made
-// inside.
+// The same of a constant that others still hold, such as the recorder of a Python function. All tensors over its memory
+// were made inside.
 bool TraceLevel::is_made_inside(ValueId value) const {
   const ValueId under = made_inside_.empty() ? graph::kNone : constant_under(value);
   if (under == graph::kNone || !made_inside_.contains(impl(constant(under)))) return false;
@@ -207,19 +211,17 @@ void TraceLevel::keep_own_copies() {
   }
 }
 
-namespace {
-
-// The view `t` of a tensor, of `base` in that one's place.
-Tensor view_again(const TensorImpl* t, const Tensor& base) {
-  if (!t->view) return base;
-  ViewRecord& view = *t->view;
-  const Tensor on = view_again(view.base, base);
+// The same view of another tensor.
+static Tensor view_of(ViewRecord& view, const Tensor& base) {
   std::vector<bp_value> args(view.args(), view.args() + view.n_args);
-  args[static_cast<size_t>(view.op->record->def.alias)] = value(on);
+  args[static_cast<size_t>(view.op->record->def.alias)] = value(base);
   return Tensor::adopt(call_one(*view.op, args.data(), static_cast<int32_t>(args.size())));
 }
 
-}  // namespace
+// A view, or a view of one, taken of another tensor than the last base.
+static Tensor views_of(const TensorImpl* t, const Tensor& base) {
+  return t->view ? view_of(*t->view, views_of(t->view->base, base)) : base;
+}
 
 // A result that each run makes anew. Tensors over the memory of one share that of one copy, as in eager mode, where
 // the sizes are numbers.
@@ -230,7 +232,7 @@ ValueId TraceLevel::copied(TensorImpl* t) {
   whole = stand_in(whole);
   Tensor& copy = copies_[value_of(whole)];
   if (!copy) copy = roles::copy(whole);
-  return used_value(impl(view_again(t, copy)));
+  return used_value(impl(views_of(t, copy)));
 }
 
 std::vector<TraceLevel::Changed> TraceLevel::changes(std::span<const Tensor> results) const {
@@ -326,9 +328,7 @@ Tensor attached(const Tensor& tensor) {
   const Tensor base = Tensor::share(view.base), attached_base = attached(base);
   if (view.op->flags & kDetaches) return attached_base;
   if (attached_base.get() == base.get()) return tensor;
-  std::vector<bp_value> args(view.args(), view.args() + view.n_args);  // a view of what was detached
-  args[static_cast<size_t>(view.op->record->def.alias)] = value(attached_base);
-  return Tensor::adopt(call_one(*view.op, args.data(), static_cast<int32_t>(args.size())));
+  return view_of(view, attached_base);
 }
 
 bool may_share_outside_memory(const Tensor& tensor) {
@@ -345,7 +345,8 @@ static core::TraceLevel* innermost_trace() {
 }
 
 void note_new_tensor(bp_tensor& tensor) {
-  if (core::impl(&tensor)->wrapper) return;
+  const core::TensorImpl* t = core::impl(&tensor);
+  if (t->wrapper || t->refs.load(std::memory_order_relaxed) > 1) return;
   if (core::TraceLevel* trace = innermost_trace()) trace->note_made_inside(*core::impl(&tensor));
 }
 
@@ -356,10 +357,6 @@ std::vector<Tensor> noted_tensors() {
 
 void note_lent_tensor(const Tensor& tensor) {
   if (core::TraceLevel* trace = innermost_trace()) trace->note_lent(*core::impl(tensor));
-}
-
-bool has_other_holders(const bp_tensor& tensor) noexcept {
-  return core::impl(const_cast<bp_tensor*>(&tensor))->refs.load(std::memory_order_relaxed) > 1;
 }
 
 bool is_over_lent_memory(const bp_tensor& tensor) noexcept {

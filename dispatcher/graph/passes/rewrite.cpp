@@ -67,7 +67,7 @@ class Rewriting {
     NodeId first_new;
   };
 
-  // Puts `now`, what stands for `made` so far, by one rule further: false where none applies.
+  // Applies one more rule to `now`, the replacement of `made` so far: false where none applies.
   bool step(const Turn& turn, ValueId& now) {
     const NodeId id = graph_.value(now).node;
     // Another value has its own turn, and its own uses.

@@ -11,16 +11,14 @@ namespace backplane {
 // of one of these (for ops such as reshape: may it be)? Tensors of no trace are from outside. Nothing is read.
 BACKPLANE_API bool may_share_outside_memory(const Tensor& tensor);
 
-// For a caller who holds the only reference: the function that this thread traces has made the tensor, if it is none of
-// the trace. What the function changes in it and returns of it is then made anew at each run of the graph.
+// If the caller holds the only reference, and the trace did not make the tensor, the function that this thread traces
+// has made it. Each run of the graph then makes it anew, with the function's changes.
 BACKPLANE_API void note_new_tensor(bp_tensor& tensor);
 // Such a tensor is over memory that was there before: it is no longer one that the function made.
 BACKPLANE_API void note_lent_tensor(const Tensor& tensor);
 // Those that were noted for this thread's innermost trace and share memory with no others.
 BACKPLANE_API std::vector<Tensor> noted_tensors();
 
-// Does somebody else hold the tensor than the caller, who has one reference?
-BACKPLANE_API bool has_other_holders(const bp_tensor& tensor) noexcept;
 // Is it over memory that a caller lent, as a NumPy array's?
 BACKPLANE_API bool is_over_lent_memory(const bp_tensor& tensor) noexcept;
 

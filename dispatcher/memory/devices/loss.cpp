@@ -73,7 +73,7 @@ void abort_device(Device& device) noexcept {
   const bp_backend_def& def = device.backend->def;
   if (!BP_HAS(&def, bp_backend_def, abort) || !def.abort) return;
   CallGuard guard;
-  // What it says, the calls that it ends say too.
+  // The calls that it ends report its failure, too.
   (void)call_foreign("abort", [&] { return def.abort(def.context, device.ordinal); });
 }
 

@@ -85,7 +85,7 @@ class ReplacedEntries:
         shown = list({id(now): now for _, now in found}.values())
         fresh = list({id(now): now for entry, now in found if entry.is_other or now is not entry.shown}.values())
         given = [x for x in tree.leaves(arguments) if isinstance(x, _core.Tensor)] if shown else []
-        # What it writes into a tensor of before would come too late for whoever reads that one.
+        # The function may read the tensor of before itself. The entry's new values would reach that tensor only after the call.
         if any(entry.is_other and entry.is_written_to for entry, _ in found):
             return False
         if _share(shown, shown) or _share(shown, given) or _share(fresh, self.others):
@@ -240,11 +240,10 @@ class ReplacedEntries:
     def _check_parts(self, found):
         """Places of one tensor have to hold one tensor afterwards, too, and others have to hold two."""
         new_of = {id(entry): id(now) for entry, now in found}
-        stay = {id(entry.own) for entry in self.entered if id(entry) not in new_of}
+        stay = {id(entry.own): entry.own for entry in self.entered if id(entry) not in new_of}
         if any(id(now) in stay for _, now in found):
             raise RunsPlainly("compile: an entry becomes the tensor of another one")
-        stays = {id(entry.own): entry.own for entry in self.entered if id(entry) not in new_of}.values()
-        if any(_core.have_one_base(now, own[None]) for _, now in found for own in stays):
+        if any(_core.have_one_base(now, own[None]) for _, now in found for own in stay.values()):
             raise RunsPlainly("compile: an entry becomes a view of another one")
         new_of_own = {}
         for entry in self.entered:

@@ -38,7 +38,7 @@ class Reads {
   bool is_made_now(PyObject* object) const { return is_made_now_(object); }
   // Was the object read of somewhere? A tensor: and is it none that this run made?
   bool was_read(PyObject* object) const;
-  // The tensors that the run has made, apart from those of the trace and from views of others.
+  // The tensors that the run has made, without tensors of the trace and views of other tensors.
   void set_made_tensors(std::unordered_set<const bp_tensor*> made) { made_tensors_ = std::move(made); }
   // Does the memory of an array that the run has read of somewhere overlap this?
   bool was_there(const MemorySpan& memory) const;

@@ -86,7 +86,7 @@ PyObject* wrap_tensor(bp_tensor* handle) noexcept {
   object->weak_references = nullptr;
   object->tracked = false;
   if (g_tracks_tensors != 0) [[unlikely]] {
-    if (!has_other_holders(*handle)) note_new_tensor(*handle);
+    note_new_tensor(*handle);
     track_tensor(reinterpret_cast<PyObject*>(object));
   }
   return reinterpret_cast<PyObject*>(object);

@@ -1,4 +1,4 @@
-"""Random programs: a function makes tensors, holds them in objects, changes, stores and returns them. Its caller changes what it got."""
+"""Random programs: a function makes tensors, holds them in objects, changes, stores and returns them. Its caller changes the results."""
 
 import copy
 
