@@ -14,7 +14,7 @@
 #include "abi/layout_text.hpp"
 #include "backplane/abi/extensions.h"
 
-namespace backplane::abi_test {
+namespace backplane::abi_test::layout_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,4 +135,4 @@ TEST(AppendCheck, RefusesWhateverElse) {
 }
 
 }  // namespace
-}  // namespace backplane::abi_test
+}  // namespace backplane::abi_test::layout_test

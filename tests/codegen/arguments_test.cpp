@@ -5,7 +5,7 @@
 #include "codegen_fixture.hpp"
 #include "emit/emit.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::arguments_test {
 namespace {
 
 using testing::EndsWith;
@@ -63,4 +63,4 @@ TEST(Docstring, StatesResultsDerivativesBatchingErrorsAndTheExample) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::arguments_test

@@ -8,7 +8,7 @@
 #include "cli/run.hpp"
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::choices_test {
 namespace {
 
 using testing::HasSubstr;
@@ -134,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::choices_test

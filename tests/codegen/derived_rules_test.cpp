@@ -7,7 +7,7 @@
 #include "backplane/abi/vocabulary.h"
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::derived_rules_test {
 namespace {
 
 std::string entry(const std::string& signature, const std::string& lines, const std::string& more = {}) {
@@ -172,4 +172,4 @@ TEST_F(Derived, IntegerResultsNeedNoDerivative) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::derived_rules_test

@@ -6,7 +6,7 @@
 
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::diagnostics_test {
 namespace {
 
 struct Mistake {
@@ -360,4 +360,4 @@ TEST(Diagnostics, WithoutTheOpsOfFitOneErrorSaysSo) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::diagnostics_test

@@ -14,7 +14,7 @@
 #include "codegen_fixture.hpp"
 #include "emit/emit.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::hostile_text_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -275,4 +275,4 @@ TEST_F(HostileText, ThatWouldBeOneNameIsRefused) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::hostile_text_test

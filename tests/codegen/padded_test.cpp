@@ -5,7 +5,7 @@
 
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::padded_test {
 namespace {
 
 std::string entry(const std::string& shape, const std::string& lines, const std::string& result = "Tensor") {
@@ -80,4 +80,4 @@ TEST(ViewFormulas, ASliceListsItsAxes) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::padded_test

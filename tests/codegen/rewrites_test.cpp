@@ -8,7 +8,7 @@
 #include "codegen_fixture.hpp"
 #include "emit/emit.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::rewrites_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(Rewrites, OfAnotherRegistryAreRefused) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::rewrites_test

@@ -11,7 +11,7 @@
 #include "cli/run.hpp"
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::scalar_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -192,4 +192,4 @@ TEST_F(ScalarHeaders, OnlyTheDialectsThatAreAskedForAreWritten) {
 }
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::scalar_test

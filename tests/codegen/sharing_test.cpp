@@ -5,7 +5,7 @@
 
 #include "codegen_fixture.hpp"
 
-namespace backplane::codegen {
+namespace backplane::codegen::sharing_test {
 namespace {
 
 using testing::HasSubstr;
@@ -308,4 +308,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace backplane::codegen
+}  // namespace backplane::codegen::sharing_test

@@ -5,7 +5,7 @@
 #include "backplane/transforms.hpp"
 #include "null_backend.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::inplace_test {
 namespace {
 
 void change(const char* name, const Tensor& target, const Tensor& other) {
@@ -126,4 +126,4 @@ TEST(Inplace, ASavedValueThatWasChangedIsAnError) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::inplace_test

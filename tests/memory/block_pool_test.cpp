@@ -7,7 +7,7 @@
 
 #include "memory/devices/stream.hpp"
 
-namespace backplane::core {
+namespace backplane::core::block_pool_test {
 namespace {
 
 bool is_complete(const StorageUse& use) { return use.stream->completed >= use.ticket; }
@@ -149,4 +149,4 @@ TEST(BlockPool, HoldsItsLawsOverRandomRequests) {
 }
 
 }  // namespace
-}  // namespace backplane::core
+}  // namespace backplane::core::block_pool_test

@@ -41,7 +41,7 @@ bp_status fail_with(bp_status code, const char* message) {
   return cold().error_code = code;
 }
 
-class Parallel : public testing::TestWithParam<int32_t> {
+class Parallel : public ::testing::TestWithParam<int32_t> {
  protected:
   void SetUp() override {
     before_ = get_num_threads();
@@ -52,7 +52,7 @@ class Parallel : public testing::TestWithParam<int32_t> {
  private:
   int32_t before_ = 1;
 };
-INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, Parallel, ::testing::Values(1, 2, 3, 8));
 
 TEST_P(Parallel, VisitsEveryIndexOnceInPiecesOfAtLeastTheGrain) {
   for (int64_t size : {0, 1, 2, 7, 64, 1000, 1023})

@@ -15,7 +15,7 @@
 #include "null_backend.hpp"
 #include "record/host_table.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::stream_calls_test {
 namespace {
 
 // Who is inside the table. The call that `held` names stays there until another one comes, or for a while.
@@ -169,4 +169,4 @@ TEST(StreamCalls, AStreamThatIsNullIsRefused) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::stream_calls_test

@@ -11,7 +11,7 @@
 #include "backplane/stream.hpp"
 #include "memory/lazy_backend.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::throwing_slots_test {
 namespace {
 
 std::string throws;  // the slot that does
@@ -120,4 +120,4 @@ TEST(ThrowingSlots, EndNothingWhereNothingIsRaised) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::throwing_slots_test

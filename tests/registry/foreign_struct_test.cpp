@@ -16,7 +16,7 @@
 #include "record/toy_record.hpp"
 #include "registry/withdrawal.hpp"
 
-namespace backplane::core {
+namespace backplane::core::foreign_struct_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -235,4 +235,4 @@ TEST(Backends, AnswersThatCannotBeAreErrorsWithTheBackendsName) {
 }
 
 }  // namespace
-}  // namespace backplane::core
+}  // namespace backplane::core::foreign_struct_test

@@ -10,9 +10,9 @@
 namespace backplane::core {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class Link : public testing::Test {
+class Link : public ::testing::Test {
  protected:
   void SetUp() override {
     caller.record = [](uint32_t op) -> const OpRecord* { return op == 7 ? callee_ : nullptr; };

@@ -9,7 +9,7 @@
 #include "backplane/autograd.hpp"
 #include "null_backend.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::threads_test {
 namespace {
 
 constexpr int kRounds = 400;
@@ -190,4 +190,4 @@ TEST(Threads, APassThatFailsAtANodeLeavesItsValues) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::threads_test

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/fake_host.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::functions_test {
 namespace {
 
 struct Function {
@@ -130,4 +130,4 @@ TEST(CpuLgamma, IsTheLibrarysInAWiderType) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::functions_test

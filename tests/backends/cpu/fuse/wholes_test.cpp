@@ -6,7 +6,7 @@
 
 #include "backends/cpu/fuse/region_graph.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::wholes_test {
 namespace {
 
 using ::testing::Each;
@@ -89,4 +89,4 @@ TEST(CpuFuseWholes, WhatIsLeftSaysWhy) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::wholes_test

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/fake_host.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::matmul_test {
 namespace {
 
 template <class T>
@@ -126,4 +126,4 @@ TEST(CpuMatmulStacks, BroadcastAndVectorsActAsRowsAndColumns) {
 }
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::matmul_test

@@ -20,7 +20,7 @@
 
 #include "backends/cpu/fake_host.hpp"
 
-namespace backplane::testing {
+namespace backplane::testing::accuracy_test {
 namespace {
 
 using Wide = long double;
@@ -217,4 +217,4 @@ class AccuracyTable : public ::testing::Environment {
 const auto* const kTable = ::testing::AddGlobalTestEnvironment(new AccuracyTable);
 
 }  // namespace
-}  // namespace backplane::testing
+}  // namespace backplane::testing::accuracy_test
