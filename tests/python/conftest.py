@@ -11,11 +11,13 @@ import sys
 import backplane as bp
 import numpy as np
 import pytest
+from sanitized import SANITIZED, WHOLE
 
 
 @pytest.hookimpl(trylast=True)  # after pytest's own handler of crashes
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: it measures its own process, and runs in one without workers")
+    config.addinivalue_line("markers", "one_in(n): the short form runs every nth of its cases, ./dev test whole all of them")
     if hasattr(config, "workerinput") and "BACKPLANE_CRASH_REPORTS" in os.environ:
         _report_crashes(pathlib.Path(os.environ["BACKPLANE_CRASH_REPORTS"]))
 
@@ -42,6 +44,24 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section(f"staleness: {_stale_kinds.total()} kinds")
         shown = dict.fromkeys(("guarded", "state", "refused", "silent"), 0) | _stale_kinds
         terminalreporter.write_line("  ".join(f"{count} {outcome}" for outcome, count in shown.items()))
+
+
+def pytest_collection_modifyitems(config, items):
+    """What the short form leaves out is counted as deselected."""
+    if WHOLE:
+        return
+    numbers, left = collections.Counter(), []
+    for item in items:
+        marker = item.get_closest_marker("one_in")
+        step = marker.args[0] if marker else 4 if SANITIZED and "laws" in item.path.parts else 1
+        test = (item.path, item.cls, getattr(item, "originalname", item.name))
+        if numbers[test] % step:
+            left.append(item)
+        numbers[test] += 1
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
 
 
 @functools.cache

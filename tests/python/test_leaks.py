@@ -63,7 +63,7 @@ def test_python_keeps_no_object(name):
         return sys.getallocatedblocks() - before
 
     grown()  # fills caches and free lists
-    assert min(grown() for _ in range(4)) < 50  # caches of NumPy may grow for longer; what is kept grows in each round
+    assert any(grown() < 50 for _ in range(4))  # caches of NumPy may grow for longer; what is kept grows in each round
 
 
 def resident():

@@ -73,7 +73,7 @@ def test_a_constant_that_a_compiled_function_makes_is_made_anew_after_a_reset(si
 def test_an_executable_outlives_its_function_while_its_work_is_queued(device):
     x = bp.ones((64, 64), device=device)
     results = []
-    for i in range(20):
+    for i in range(4 if device == "vulkan" else 20):  # whose driver may take seconds for a program
         function = bp.compile(lambda x, i=i: bp.sin(x) * i + bp.cos(x))
         results.append(function(x))
         del function

@@ -15,8 +15,11 @@ from law_registry import registry  # noqa: E402
 from number_measure import bound_of, measure  # noqa: E402
 from number_references import REFERENCES  # noqa: E402
 from number_vectors import DERIVATIVES, VECTORS  # noqa: E402
+from sanitized import WHOLE  # noqa: E402
 
 POINTS = 12
+# mpmath takes seconds for a handful of points of these.
+FEWER = ("zeta", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "erfinv", "ndtri", "lgamma", "digamma", "polygamma")
 OPS = Path(__file__).resolve().parents[3] / "ops"
 NORMS = ("vector_norm", "vector_norm_slope")
 
@@ -48,7 +51,8 @@ def test_every_op_has_a_reference():
 
 @pytest.mark.parametrize("name", [*REFERENCES, *VECTORS])
 def test_errors_stay_within_the_bound(name):
+    count = 3 if name in FEWER and not WHOLE else POINTS
     for dtype in ("float32", "float64"):
-        for way, orders in measure(name, dtype, POINTS).items():
+        for way, orders in measure(name, dtype, count).items():
             for order, worst in enumerate(orders):
                 assert worst.error <= bound_of(name, dtype, order), f"{name}, {dtype}, {way}, derivative {order}: {worst}"

@@ -93,6 +93,7 @@ def _run(runner, folder, shader, which, function, arrays):
     return from_words(np.frombuffer((folder / "out").read_bytes(), np.uint32).reshape(count, 4), function.result)
 
 
+@pytest.mark.one_in(3)  # the driver compiles a program for each
 @pytest.mark.parametrize("op", GROUPS)
 def test_scalar_function_is_the_cpu_backends(runner, include, op, tmp_path):
     source, shader = tmp_path / "op.comp", tmp_path / "op.spv"

@@ -96,6 +96,7 @@ def include(tmp_path_factory):
 GROUPS = by_op(scalar_law.functions())
 
 
+@pytest.mark.one_in(3)  # the driver compiles a program for each
 @pytest.mark.parametrize("op", GROUPS)
 def test_scalar_function_is_the_cpu_backends(device, include, op):
     program = device.build('#include "backplane/scalar.cl"\n' + _kernel(op, GROUPS[op]), include)
