@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import backplane as bp
-from backplane import Tensor, _core
+from backplane import Device, Tensor, _core
 
 __all__ = ["GradScaler"]
 
@@ -17,26 +18,53 @@ class GradScaler:
         scaler.step(optimizer)      # divides the gradients by the scale; no step if one of them is not finite
         scaler.update()             # the scale falls after such a step, and grows after growth_interval good ones
 
-    unscale_(optimizer) before clipping. enabled=False makes all of it do nothing. It reads values, so it runs outside of compile.
-    Errors: ArgumentValueError for a growth_factor of at most 1 or a backoff_factor that is not below 1.
+    unscale_(optimizer) before clipping. enabled=False makes all of it do nothing. In a compiled function, name the scaler in
+    compile(state=), beside the model and the optimiser; there a step that is left out is computed, and nothing keeps its values.
+    device: where the scale lies, by default the current device; outside of compiled functions it follows the losses. Where there is
+    no such device, the scaler warns and does nothing, as in PyTorch.
+    Errors: ArgumentValueError for a growth_factor of at most 1 or a backoff_factor that is not between 0 and 1.
     """
 
     def __init__(
-        self, device: str = "cpu", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True
+        self,
+        device: Device | str | None = None,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
     ) -> None:
         if not growth_factor > 1:
             raise bp.ArgumentValueError(f"GradScaler: argument growth_factor: found {growth_factor}, expected a number above 1")
         if not 0 < backoff_factor < 1:
             raise bp.ArgumentValueError(f"GradScaler: argument backoff_factor: found {backoff_factor}, expected a number between 0 and 1")
-        self._scale, self._enabled = float(init_scale), bool(enabled)
+        if enabled and device is not None:
+            try:
+                device = bp.device(device)
+            except bp.DeviceError as error:
+                warnings.warn(f"GradScaler does nothing: {error}", stacklevel=2)
+                enabled = False
+        self._enabled = bool(enabled)
         self._growth_factor, self._backoff_factor, self._growth_interval = float(growth_factor), float(backoff_factor), int(growth_interval)
-        self._good_steps = 0
-        self._found: dict[int, bool] = {}  # by optimiser: was a gradient not finite? Those unscaled since the last update
-        self._stepped: set[int] = set()  # optimisers that made a step since the last update
+        # The scale, and the good steps since it changed: in a tensor, for graphs to read and write.
+        self._numbers = bp.asarray([float(init_scale), 0.0], dtype=bp.float32, device=device if enabled else "cpu")
+        # By the id of an optimiser, since the last update: was a gradient not finite (a bool, or in a graph a tensor)? Did it make a step?
+        self._found: dict[int, Any] = {}
+        self._stepped: dict[int, bool] = {}
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or a container of tensors, times the scale."""
-        return bp.tree.map(lambda x: x * self._scale if isinstance(x, Tensor) else x, outputs) if self._enabled else outputs
+        return bp.tree.map(lambda x: self._scaled(x) if isinstance(x, Tensor) else x, outputs) if self._enabled else outputs
+
+    def _scaled(self, x):
+        if x.device != self._numbers.device:
+            if _is_traced():
+                raise bp.ArgumentValueError(
+                    f"GradScaler.scale: found a tensor on {x.device}, and the scale is on {self._numbers.device}; a graph does not move it. "
+                    f'Fix: GradScaler(device="{x.device}")'
+                )
+            self._numbers = self._numbers.to(x.device)
+        return (x.astype(bp.float32) * self._numbers[0]).astype(x.dtype) if x.dtype.name in ("float16", "bfloat16") else x * self._numbers[0].astype(x.dtype)
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of the optimiser's parameters by the scale. Errors: ArgumentValueError for a second time in one step."""
@@ -44,19 +72,18 @@ class GradScaler:
             return
         if id(optimizer) in self._found:
             raise bp.ArgumentValueError("GradScaler.unscale_: the gradients of this optimiser are unscaled already. Fix: call update() after each step")
-        if not bp.unguarded(_core.has_values, bp.asarray(0.0)):
-            raise bp.ArgumentValueError(
-                "GradScaler: found a compiled function around it, and whether a step is made depends on values. Fix: call it outside of the "
-                "function; or use bfloat16, which needs no scaling"
-            )
-        bad = False
         with bp.no_grad():
+            bad: Any = False
             for group in optimizer.param_groups:
                 for p in group["params"]:
-                    if p.grad is not None:
-                        p.grad = p.grad / self._scale
-                        bad = bad or not bool(bp.all(bp.isfinite(p.grad)))
-        self._found[id(optimizer)] = bad
+                    if p.grad is None:
+                        continue
+                    scale = self._numbers[0].to(p.grad.device)
+                    g = p.grad.astype(bp.float32) if p.grad.dtype.name in ("float16", "bfloat16") else p.grad
+                    p.grad = (g / scale.astype(g.dtype)).astype(p.grad.dtype)
+                    here = bp.logical_not(bp.all(bp.isfinite(p.grad)))
+                    bad = here if bad is False else bp.logical_or(bad, here.to(bad.device))
+        self._found[id(optimizer)] = bad if bad is False or _is_traced() else bool(bad)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """optimizer.step(), if all gradients are finite. Errors: ArgumentValueError at a second step of one optimizer before update."""
@@ -64,30 +91,41 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) in self._stepped:
             raise bp.ArgumentValueError("GradScaler.step: the optimizer made a step since the last update. Fix: call update() first")
-        self._stepped.add(id(optimizer))
+        self._stepped[id(optimizer)] = True
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
-        return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
+        bad = self._found[id(optimizer)]
+        if isinstance(bad, Tensor) and _is_traced():
+            return _step_unless(bad, optimizer, args, kwargs)
+        return None if bad else optimizer.step(*args, **kwargs)
 
-    def update(self, new_scale: float | None = None) -> None:
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """The scale for the next step. Errors: ArgumentValueError if no step came before."""
         if not self._enabled:
             return
-        if new_scale is not None:
-            self._scale = float(new_scale)
-        elif not self._found:
+        if new_scale is None and not self._found:
             raise bp.ArgumentValueError("GradScaler.update: found no step before it. Fix: call step(optimizer) first")
-        elif any(self._found.values()):
-            self._scale, self._good_steps = self._scale * self._backoff_factor, 0
-        else:
-            self._good_steps += 1
-            if self._good_steps >= self._growth_interval:
-                self._scale, self._good_steps = self._scale * self._growth_factor, 0
-        self._found = {}
-        self._stepped = set()
+        with bp.no_grad():
+            if new_scale is not None:
+                self._numbers[0] = new_scale
+            else:
+                self._numbers[...] = self._next()
+        self._found.clear()
+        self._stepped.clear()
+
+    def _next(self):
+        """The numbers of the next step."""
+        scale, good = self._numbers[0], self._numbers[1] + 1
+        bad = bp.asarray(False, device=scale.device)
+        for found in self._found.values():
+            bad = bp.logical_or(bad, found.to(scale.device) if isinstance(found, Tensor) else found)
+        grown = scale * self._growth_factor
+        grows = good >= self._growth_interval
+        larger = bp.where(bp.logical_and(grows, bp.isfinite(grown)), grown, scale)
+        return bp.stack([bp.where(bad, scale * self._backoff_factor, larger), bp.where(bp.logical_or(bad, grows), 0.0, good)])
 
     def get_scale(self) -> float:
-        return self._scale if self._enabled else 1.0
+        return self._numbers[0].item() if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
         return self._enabled
@@ -104,12 +142,47 @@ class GradScaler:
     def state_dict(self) -> dict[str, Any]:
         if not self._enabled:
             return {}
-        return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._good_steps}  # fmt: skip
+        scale, good = self._numbers.tolist()
+        return {"scale": scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+                "growth_interval": self._growth_interval, "_growth_tracker": int(good)}  # fmt: skip
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if not self._enabled:
             return
-        self._scale, self._good_steps = float(state_dict["scale"]), int(state_dict["_growth_tracker"])
+        self._numbers[...] = bp.asarray([float(state_dict["scale"]), float(state_dict["_growth_tracker"])], dtype=bp.float32, device=self._numbers.device)
         self._growth_factor, self._backoff_factor = float(state_dict["growth_factor"]), float(state_dict["backoff_factor"])
         self._growth_interval = int(state_dict["growth_interval"])
+
+
+def _is_traced():
+    """Are we in a graph, where values cannot be asked for?"""
+    return not bp.unguarded(_core.has_values, bp.asarray(0.0))
+
+
+def _step_unless(bad, optimizer, args, kwargs):
+    """optimizer.step() in a graph: where `bad` is true, each tensor that it changes keeps its value."""
+    if args or kwargs:
+        raise bp.ArgumentValueError("GradScaler.step: found an argument of step() in a compiled function, expected none")
+    optimizer.init_state()
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    with bp.no_grad():
+        before = {place: bp.copy(x) for place, x in _changeable(optimizer, params)}
+    result = optimizer.step()
+    with bp.no_grad():
+        for x, value in {id(x): (x, before.get(place)) for place, x in _changeable(optimizer, params)}.values():
+            if value is None:
+                raise bp.ArgumentValueError(
+                    f"GradScaler.step: found a tensor that {type(optimizer).__name__} makes in its step, in a compiled function, where the step may have to be "
+                    "undone. Fix: make the optimiser's state when it is made, or in init_state()"
+                )
+            x[...] = bp.where(bad.to(x.device), value, x)
+    return result
+
+
+def _changeable(optimizer, params):
+    """(place, tensor) of what a step changes."""
+    for i, p in enumerate(params):
+        yield (i, None), p
+        for name, x in optimizer.state.get(p, {}).items():
+            if isinstance(x, Tensor):
+                yield (i, name), x

@@ -228,19 +228,12 @@ def hook_inside(model, optimizer, s):
     model(X).sum().backward()
 
 
-def scaled(model, optimizer, s):
-    scaler = optim.GradScaler()
-    scaler.scale(model(X).sum()).backward()
-    scaler.step(optimizer)
-
-
 @pytest.mark.parametrize(
     ("step", "words"),
     [
         (gradient_of_a_new_entry, "entry 'w' of its state, and computes its gradient"),
         (rate_before_the_step, "SGD: found an option that the compiled function changed"),
         (hook_inside, "register_hook: .* only once"),
-        (scaled, "GradScaler: found a compiled function around it"),
     ],
 )
 def test_what_is_refused(step, words):
