@@ -99,3 +99,76 @@ def test_what_is_refused():
         transforms.CatTransform([transforms.ExpTransform()] * 2)(X)
     with pytest.raises(NotImplementedError, match="sign is not defined"):
         transforms.SoftmaxTransform().sign  # noqa: B018
+
+
+CACHED = {
+    "tanh": lambda: [transforms.TanhTransform(cache_size=1)],
+    "of two": lambda: [transforms.AffineTransform(0.0, 3.0, cache_size=1), transforms.SigmoidTransform(cache_size=1)],
+    "composed": lambda: [transforms.ComposeTransform([transforms.AffineTransform(0.0, 3.0), transforms.TanhTransform()], cache_size=1)],
+    "independent": lambda: [transforms.IndependentTransform(transforms.TanhTransform(cache_size=1), 1)],
+    "with_cache": lambda: [transforms.TanhTransform().with_cache()],
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("method", ["sample", "rsample"])
+@pytest.mark.parametrize("name", CACHED)
+def test_the_density_of_a_draw_that_is_rounded(name, method, compiled):
+    """tanh and sigmoid of large numbers are 1: without the cache the density of such a draw is that of infinity."""
+    base = dist.Normal(bp.full((6,), 30.0), bp.ones(6))
+
+    def density(cached):
+        parts = CACHED[name]() if cached else [part.with_cache(0) for part in CACHED["tanh"]()]
+        d = dist.TransformedDistribution(base, parts, validate_args=False)
+        y = getattr(d, method)()
+        return y, d.log_prob(y), d.log_prob(bp.copy(y))
+
+    y, found, forgotten = (bp.compile(density) if compiled else density)(True)
+    assert bp.all(y == 1)
+    assert bp.all(bp.isfinite(found)) and not bp.any(bp.isfinite(forgotten))
+
+
+def test_a_cache_holds_one_value():
+    transform = transforms.TanhTransform(cache_size=1)
+    x = bp.asarray([1.0, 20.0])
+    y = transform(x)
+    assert transform(x) is y and transform.inv(y) is x
+    assert transform.inv(bp.copy(y)).tolist()[1] == math.inf
+    other = transform(bp.asarray([2.0, 3.0]))
+    assert transform.inv(y) is not x and bp.allclose(transform.inv(other), bp.asarray([2.0, 3.0]))
+    assert transform.with_cache(0).inv(y) is not x
+    with pytest.raises(bp.ArgumentValueError, match="cache_size: found 2"):
+        transforms.ExpTransform(2)
+
+
+def test_gradients_go_through_a_remembered_value():
+    """The loss of soft actor-critic: the log probability of a squashed draw."""
+
+    def loss(loc, cache_size):
+        d = dist.TransformedDistribution(dist.Normal(loc, bp.asarray([0.5])), transforms.TanhTransform(cache_size=cache_size))
+        bp.manual_seed(0)
+        return d.log_prob(d.rsample()).sum()
+
+    exact = bp.grad(lambda loc: loss(loc, 0))(bp.asarray([0.3]))
+    np.testing.assert_allclose(bp.grad(lambda loc: loss(loc, 1))(bp.asarray([0.3])).numpy(), exact.numpy(), rtol=1e-4)
+    assert bool(bp.isfinite(bp.grad(lambda loc: loss(loc, 1))(bp.asarray([30.0]))).all())
+
+
+class _Doubled(transforms.Transform):
+    def _call(self, x):
+        return 2 * x
+
+    def _inverse(self, y):
+        return y / 2
+
+    def log_abs_det_jacobian(self, x, y):
+        return bp.full_like(x, math.log(2))
+
+
+def test_a_transform_of_ones_own_has_the_cache():
+    transform, x = _Doubled(cache_size=1), bp.ones(3)
+
+    def f(x):
+        return transform.inv(transform(x)) + 1
+
+    assert transform.inv(transform(x)) is x and bp.compile(f)(x).tolist() == [2.0, 2.0, 2.0] and transform.inv(transform(x)) is x

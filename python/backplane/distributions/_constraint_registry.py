@@ -10,8 +10,8 @@ import backplane as bp
 from . import constraints
 from ._constraints import Constraint
 from ._joined_transforms import CatTransform, IndependentTransform, SoftmaxTransform, StackTransform, identity_transform
-from ._matrix_transforms import CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform
-from ._transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform, StickBreakingTransform, Transform
+from ._matrix_transforms import CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform, StickBreakingTransform
+from ._transforms import AffineTransform, ComposeTransform, ExpTransform, SigmoidTransform, Transform
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 

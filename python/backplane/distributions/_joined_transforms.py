@@ -54,7 +54,8 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = 1
 
-    def __init__(self, distribution: Distribution) -> None:
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.distribution = distribution
 
     @property
@@ -80,7 +81,8 @@ class CumulativeDistributionTransform(Transform):
 class IndependentTransform(Transform):
     """Another transform, whose values have reinterpreted_batch_ndims more axes: the logarithm is summed over them."""
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.base_transform, self.reinterpreted_batch_ndims = base_transform, int(reinterpreted_batch_ndims)
         self.event_dim_in = base_transform.event_dim_in + self.reinterpreted_batch_ndims
         self.event_dim_out = base_transform.event_dim_out + self.reinterpreted_batch_ndims
@@ -101,7 +103,7 @@ class IndependentTransform(Transform):
         return self.base_transform(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return self.base_transform._inverse(y)
+        return self.base_transform._before(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
@@ -113,7 +115,11 @@ class IndependentTransform(Transform):
         return self.base_transform.inverse_shape(shape)
 
     def _inside(self, y: Tensor) -> Tensor | None:
-        return self.base_transform._inside(y)
+        return None if self.base_transform._remembered(y) is not None else self.base_transform._inside(y)
+
+    def _renamed(self, y: Tensor, other: Tensor) -> Tensor:
+        super()._renamed(y, other)
+        return self.base_transform._renamed(y, other)
 
     def __repr__(self) -> str:
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
@@ -122,7 +128,8 @@ class IndependentTransform(Transform):
 class ReshapeTransform(Transform):
     """The last axes, of shape in_shape, as axes of shape out_shape. Errors: ShapeError for another number of elements."""
 
-    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int]) -> None:
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         if _count(self.in_shape) != _count(self.out_shape):
             raise bp.ShapeError(f"ReshapeTransform: found in_shape {self.in_shape} and out_shape {self.out_shape}, expected equal numbers of elements")
@@ -164,7 +171,8 @@ def _with_end(shape, before, after):
 class CatTransform(Transform):
     """Each transform on its part of axis dim, of the length that lengths names; by default one element each."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.transforms, self.dim = list(tseq), dim
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
@@ -217,8 +225,8 @@ class CatTransform(Transform):
 class StackTransform(CatTransform):
     """Each transform on its slice of axis dim, which has one slice per transform."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0) -> None:
-        super().__init__(tseq, dim)
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size=cache_size)
 
     @property
     def domain(self) -> Constraint:

@@ -12,7 +12,8 @@ from . import constraints
 from ._continuous import Normal
 from ._discrete import Categorical
 from ._distribution import Distribution
-from ._transforms import ComposeTransform, StickBreakingTransform, Transform, broadcast, sum_last
+from ._matrix_transforms import StickBreakingTransform
+from ._transforms import ComposeTransform, Transform, broadcast, sum_last
 
 __all__ = ["LogisticNormal", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -72,7 +73,8 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: Any = (), *, generator: Generator | None = None) -> Tensor:
         with bp.no_grad():
-            return bp.stop_gradient(self._whole(self._base_sample(self.base_dist.sample, sample_shape, generator)))
+            y = self._whole(self._base_sample(self.base_dist.sample, sample_shape, generator))
+            return self._whole._renamed(y, bp.stop_gradient(y))
 
     def _value(self, value: Any) -> Tensor:
         return self._number(value, any_tensor(self.base_dist))
@@ -87,7 +89,7 @@ class TransformedDistribution(Distribution):
         y, rises = self._value(value), self._rises()
         inside = self._whole._inside(y)
         safe = y if inside is None else bp.where(inside, y, self._whole(bp.zeros_like(y)))
-        below = self.base_dist.cdf(self._whole._inverse(safe))
+        below = self.base_dist.cdf(self._whole._before(safe))
         if inside is None:
             return bp.where(rises > 0, below, 1 - below)
         above = safe < y  # beyond the values of the transform, on the upper side
@@ -104,7 +106,7 @@ class TransformedDistribution(Distribution):
         if inside is not None:
             if not self._require("value", y, bp.broadcast_to(inside, y.shape), "a value of the transform"):
                 y = bp.where(inside, y, self._whole(bp.zeros(self._whole.inverse_shape(y.shape), dtype=y.dtype, device=y.device)))
-        x = self._whole._inverse(y)
+        x = self._whole._before(y)
         slope = sum_last(self._whole.log_abs_det_jacobian(x, y), self._base_event - self._whole.event_dim_in)
         density = sum_last(self.base_dist.log_prob(x), self._base_event - len(self.base_dist.event_shape)) - slope
         if inside is None or kept is y:

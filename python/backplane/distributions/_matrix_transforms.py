@@ -1,4 +1,4 @@
-"""Transforms to triangular and positive definite matrices, and to Cholesky factors of correlation matrices."""
+"""Transforms to triangular and positive definite matrices, to Cholesky factors of correlation matrices, and to vectors whose sum is 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backplane import Tensor
 from . import constraints
 from ._transforms import Transform
 
-__all__ = ["CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform"]
+__all__ = ["CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "StickBreakingTransform"]
 
 
 def _with_diagonal(x: Tensor, diagonal: Tensor) -> Tensor:
@@ -119,3 +119,37 @@ def _rows(count):
     if n * (n - 1) // 2 != count:
         raise bp.ShapeError(f"CorrCholeskyTransform: found {count} numbers on the last axis, expected n (n - 1) / 2 of them")
     return n
+
+
+class StickBreakingTransform(Transform):
+    """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of the rest."""
+
+    codomain = constraints.simplex
+    event_dim_in = event_dim_out = 1
+
+    def _shifts(self, count: int, like: Tensor) -> Tensor:
+        return bp.log(bp.arange(count, 0, -1, dtype=like.dtype, device=like.device))
+
+    def _call(self, x: Tensor) -> Tensor:
+        shares = bp.sigmoid(x - self._shifts(x.shape[-1], x))
+        one = bp.ones_like(x[..., :1])
+        left = bp.concat([one, bp.cumulative_prod(1 - shares, axis=-1)], axis=-1)
+        return bp.concat([shares, one], axis=-1) * left
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        left = bp.flip(bp.cumulative_sum(bp.flip(y[..., 1:], axis=-1), axis=-1), axis=-1)
+        return bp.log(y[..., :-1]) - bp.log(left) + self._shifts(y.shape[-1] - 1, y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        shifted = x - self._shifts(x.shape[-1], x)
+        return bp.sum(bp.log(y[..., :-1]) - bp.softplus(shifted), axis=-1)
+
+    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-1], shape[-1] - 1)
+
+    def _inside(self, y: Tensor) -> Tensor | None:
+        tolerance = max(1e-4, 4 * bp.finfo(y.dtype).eps)
+        return bp.all(y > 0, axis=-1, keepdims=True) & (bp.abs(bp.sum(y, axis=-1, keepdims=True) - 1) < tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +14,24 @@ from . import constraints
 from ._constraints import Constraint
 
 __all__ = [
-    "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "SoftplusTransform", "StickBreakingTransform",
-    "TanhTransform", "Transform",
+    "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "SoftplusTransform", "TanhTransform",
+    "Transform",
 ]  # fmt: skip
+
+
+class _Last:
+    """A tensor and what it became. Compiled functions do not see it: what they remember are tensors of the call alone."""
+
+    x = y = None
+
+    def take(self, x, y):
+        self.x, self.y = x, y
+
+    def after(self, x):
+        return self.y if self.x is x else None
+
+    def before(self, y):
+        return self.x if self.y is y else None
 
 
 class Transform:
@@ -24,11 +40,25 @@ class Transform:
     A subclass defines _call, _inverse and log_abs_det_jacobian. event_dim_in and event_dim_out: how many axes of x and of y, from the
     last one, one value of the function takes and gives; the logarithm is summed over those of x. 0: it acts on each element.
     domain and codomain, constraints, may be stated instead; the counts are then theirs.
+    cache_size=1: the x of the last y is remembered, and is what the inverse gives for this y, as in PyTorch. So the density of a draw
+    is right where y is rounded, as tanh(20) is to 1.
     """
 
     event_dim_in: int = 0
     event_dim_out: int = 0
     bijective = True
+    _last: _Last | None = None
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise bp.ArgumentValueError(f"{type(self).__name__}: argument cache_size: found {cache_size}, expected 0 or 1")
+        self._last = _Last() if cache_size else None
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform with a cache of its own; cache_size=0: with none."""
+        other = copy.copy(self)
+        Transform.__init__(other, cache_size)
+        return other
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -48,7 +78,28 @@ class Transform:
         return constraints.independent(constraints.real, self.event_dim_out) if self.event_dim_out else constraints.real
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._call(x)
+        if self._last is None:
+            return self._call(x)
+        y = bp.unguarded(self._last.after, x)
+        if y is None:
+            y = self._call(x)
+            bp.unguarded(self._last.take, x, y)
+        return y
+
+    def _remembered(self, y: Tensor) -> Tensor | None:
+        """The x that became y."""
+        return None if self._last is None else bp.unguarded(self._last.before, y)
+
+    def _before(self, y: Tensor) -> Tensor:
+        """inv(y)."""
+        x = self._remembered(y)
+        return self._inverse(y) if x is None else x
+
+    def _renamed(self, y: Tensor, other: Tensor) -> Tensor:
+        """The other tensor, which stands for y."""
+        if (x := self._remembered(y)) is not None and self._last is not None:
+            bp.unguarded(self._last.take, x, other)
+        return other
 
     @property
     def sign(self) -> Any:
@@ -107,7 +158,7 @@ class _Inverse(Transform):
         return self._of.sign
 
     def _call(self, x: Tensor) -> Tensor:
-        return self._of._inverse(x)
+        return self._of._before(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return self._of(y)
@@ -145,7 +196,8 @@ def _widened(one: Constraint, event_dim: int) -> Constraint:
 class ComposeTransform(Transform):
     """One transform after the other, the first one first."""
 
-    def __init__(self, parts: Sequence[Transform]) -> None:
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.parts = list(parts)
         at = 0  # of the axes of one event, how many more than the first part's the value has between two parts
         needed = 0
@@ -169,8 +221,12 @@ class ComposeTransform(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
-            y = part._inverse(y)
+            y = part._before(y)
         return y
+
+    def _renamed(self, y: Tensor, other: Tensor) -> Tensor:
+        super()._renamed(y, other)
+        return self.parts[-1]._renamed(y, other) if self.parts else other
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         total: Any = bp.zeros_like(sum_last(x, self.event_dim_in))
@@ -197,7 +253,9 @@ class ComposeTransform(Transform):
         return math.prod(part.sign for part in self.parts)
 
     def _inside(self, y: Tensor) -> Tensor | None:
-        return self.parts[-1]._inside(y) if self.parts else None
+        if not self.parts or any(one._remembered(y) is not None for one in (self, self.parts[-1])):
+            return None
+        return self.parts[-1]._inside(y)
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts!r})"
@@ -227,7 +285,8 @@ class PowerTransform(Transform):
 
     domain = codomain = constraints.positive
 
-    def __init__(self, exponent: Any) -> None:
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.exponent = exponent
 
     @property
@@ -314,7 +373,8 @@ class TanhTransform(Transform):
 class AffineTransform(Transform):
     """loc + scale * x. event_dim: how many axes, from the last one, are one event."""
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.loc, self.scale = loc, scale
         self.event_dim_in = self.event_dim_out = event_dim
 
@@ -338,37 +398,3 @@ class AffineTransform(Transform):
 
     def __repr__(self) -> str:
         return f"AffineTransform(loc={self.loc}, scale={self.scale})"
-
-
-class StickBreakingTransform(Transform):
-    """n numbers to n + 1 positive ones whose sum is 1: the i-th takes the share sigmoid(x[i] - log(n - i)) of the rest."""
-
-    codomain = constraints.simplex
-    event_dim_in = event_dim_out = 1
-
-    def _shifts(self, count: int, like: Tensor) -> Tensor:
-        return bp.log(bp.arange(count, 0, -1, dtype=like.dtype, device=like.device))
-
-    def _call(self, x: Tensor) -> Tensor:
-        shares = bp.sigmoid(x - self._shifts(x.shape[-1], x))
-        one = bp.ones_like(x[..., :1])
-        left = bp.concat([one, bp.cumulative_prod(1 - shares, axis=-1)], axis=-1)
-        return bp.concat([shares, one], axis=-1) * left
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        left = bp.flip(bp.cumulative_sum(bp.flip(y[..., 1:], axis=-1), axis=-1), axis=-1)
-        return bp.log(y[..., :-1]) - bp.log(left) + self._shifts(y.shape[-1] - 1, y)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        shifted = x - self._shifts(x.shape[-1], x)
-        return bp.sum(bp.log(y[..., :-1]) - bp.softplus(shifted), axis=-1)
-
-    def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (*shape[:-1], shape[-1] + 1)
-
-    def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (*shape[:-1], shape[-1] - 1)
-
-    def _inside(self, y: Tensor) -> Tensor | None:
-        tolerance = max(1e-4, 4 * bp.finfo(y.dtype).eps)
-        return bp.all(y > 0, axis=-1, keepdims=True) & (bp.abs(bp.sum(y, axis=-1, keepdims=True) - 1) < tolerance)
