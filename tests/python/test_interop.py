@@ -108,6 +108,18 @@ def test_arrays_of_other_libraries_stand_in_lists_and_beside_tensors():
         bp.asarray([Foreign(1, 2), Foreign(1, 2, 3)])
 
 
+class Picture:
+    """As an image of Pillow: no buffer, and no __array__."""
+
+    __array_interface__ = {"shape": (2, 3), "typestr": "|u1", "version": 3, "data": bytes(range(6))}
+
+
+def test_an_object_that_describes_its_memory_as_an_array():
+    x = bp.asarray(Picture())
+    assert x.dtype is bp.uint8 and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert bp.asarray(Picture(), dtype=bp.float32).sum().item() == 15 and bp.tensor(Picture()).shape == (2, 3)
+
+
 def test_copy_wishes():
     source = np.arange(3.0)
     assert np.shares_memory(bp.asarray(source).numpy(), source)

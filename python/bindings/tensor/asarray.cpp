@@ -12,6 +12,7 @@
 #include "backplane/device.hpp"
 #include "backplane/transforms.hpp"
 #include "bindings/interpreter/errors.hpp"
+#include "bindings/interpreter/imports.hpp"
 #include "bindings/tensor/dlpack.hpp"
 #include "bindings/tensor/dtype_device.hpp"
 #include "bindings/tensor/named_dims.hpp"
@@ -245,6 +246,11 @@ PyObject* tensor_of_object(PyObject* object, Numbers& numbers, bool may_copy) {
   if (has_attribute(object, "__dlpack__")) return import_dlpack(object, may_copy ? Py_None : Py_False);
   if (has_attribute(object, "__array__")) {
     PyRef array = PyRef::steal(PyObject_CallMethod(object, "__array__", nullptr));
+    return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
+  }
+  if (has_attribute(object, "__array_interface__")) {  // as images of Pillow have, which are no buffers
+    const PyRef numpy = imported_module("numpy");
+    PyRef array = PyRef::steal(numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", object) : nullptr);
     return array ? tensor_of_buffer(array.get(), may_copy) : nullptr;
   }
   return tensor_of_sequence(object, numbers);
