@@ -10,9 +10,10 @@ threaded_cpp='[Tt]hread|[Pp]arallel|[Uu]nload|[Ee]poch|[Ss]tream|[Pp]ool|[Dd]rai
 threaded_python=(test_{threads,autograd_threads,streams,waiting,hung_waits,errors_follow_data,lifetimes,capture,context_settings}.py
   graph/test_traces_of_threads.py graph/staleness/test_stale_during.py distributed/test_device_{group,provider}.py)
 
-# What `./dev test short` leaves out of tests/python: tests that run programs of their own, and laws of graphs alone. Under
-# a sanitizer these take half of the time, and reach no code that the others do not reach.
-long_python=(conformance/test_{faults,report,stopped}.py scalar fuzz numbers test_{exit,native_stack,interrupts,fork,leaks,garbage}.py
+# What `./dev test short` leaves out of tests/python: tests that run programs of their own or wait for a driver's compiler, and
+# laws of graphs alone. Under a sanitizer these take most of the time, and reach little code that the others do not reach.
+long_python=(conformance/test_{faults,report,stopped,hangs,async}.py scalar fuzz numbers onnx_models distributed/test_collectives.py
+  test_{exit,native_stack,interrupts,fork,leaks,garbage}.py test_vulkan{,_layers,_rows,_fusion,_processes}.py
   laws/test_law_{trace,dynamic,meta}.py laws/test_opcheck_of_entries.py)
 
 # An allocation beyond the address sanitizer's limit fails, as one that the machine has no memory for.

@@ -7,6 +7,7 @@ import functools
 import os
 import pathlib
 import sys
+import time
 
 import backplane as bp
 import numpy as np
@@ -67,6 +68,12 @@ def pytest_collection_modifyitems(config, items):
 @functools.cache
 def _generators_of(name):
     return [value for value in vars(sys.modules[name]).values() if isinstance(value, np.random.Generator)]
+
+
+def pytest_runtest_setup(item):
+    """.ci/run has a limit of time, and names the moment from which nothing more may begin."""
+    if time.time() > float(os.environ.get("BACKPLANE_TESTS_UNTIL") or "inf"):
+        pytest.skip("the time of this run is over")
 
 
 @pytest.fixture(autouse=True)
