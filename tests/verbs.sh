@@ -58,7 +58,7 @@ pytest_in() {
   local name=$1 status=0
   shift
   (cd "$root" && run env "BACKPLANE_CRASH_REPORTS=$results" "${python_environment[@]}" .venv/bin/python -m pytest -q \
-    -p no:cacheprovider --junitxml="$results/$name.xml" "$@" >&2) || status=$?
+    -p no:cacheprovider -p no:logging --junitxml="$results/$name.xml" "$@" >&2) || status=$?
   [ $status -eq 0 ] || [ $status -eq 5 ]
 }
 
@@ -93,11 +93,13 @@ laws_on_simulator() {
 
 # sdk_tests [VARIABLE=VALUE...]: projects that `backplane new` makes of the installed SDK. Sanitizers are for the library.
 sdk_tests() {
+  local options=(--numprocesses "$jobs" --dist loadfile)
   [ "$preset" = release ] || return 0
+  [ $# -eq 0 ] || options=(-s) # the whole form shows what its projects print
   python_environment+=("$@")
   has ccache && python_environment+=(CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache)
   python_environment+=("BACKPLANE_EMULATED_DRIVER=$root/build/$preset/emulated_driver")
-  pytest_in sdk tests/sdk -s
+  pytest_in sdk tests/sdk "${options[@]}"
 }
 
 # Compiles tests/cuda/nvidia against NVIDIA's headers, and runs it on NVIDIA's libraries.
