@@ -46,6 +46,7 @@ class Effects {
   const std::vector<Effect>& all() const { return effects_; }
   bool stores(PyObject* object, const std::function<bool(PyObject*)>& is_made) const;
   const std::vector<Before>& befores() const { return before_; }  // in the order of the changes
+  void forget_befores() { before_.clear(); }                      // they hold what stood there
   // Restores the earlier contents. Keeps a Python error.
   void take_back();
   // The same where a tensor of the trace was stored, which has no value once that has ended.

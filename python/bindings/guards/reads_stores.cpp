@@ -91,6 +91,7 @@ void Reads::stores_attribute(PyObject* object, PyObject* name, PyObject* value, 
   if (PyType_Check(object)) {
     class_stores_.try_emplace(name, PyRef::borrow(name));
   } else if (const PyRef dict = dict_with(object, name)) {
+    place_before(dict.get());  // a read of all attributes, later, is one of what was there before
     Place& own = place(Guard::kAttributes, dict.get());
     set_owner(own.guard, object);
     is_first(own, name);

@@ -274,6 +274,7 @@ PyObject* run_compiled(const TransformCall& call, const TransformOptions& base) 
   }
   PyRef result = PyRef::steal(is_plain ? traced->run(inputs) : traced->run_transformed(inputs));
   if (result && !has_run && !traced->repeat_effects(inputs)) return nullptr;
+  if (has_run) traced->settle_effects();
   return result.release();
 }
 

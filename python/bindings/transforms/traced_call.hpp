@@ -78,10 +78,11 @@ class TracedCall {
     return graph_.shared_memory({inputs.tensors.data(), inputs.tensors.size()});
   }
   PyObject* run(const CallInputs& inputs) const;
-  // What the function stored outside of itself: again, for a call that did not run it (false: a Python error), or taken
-  // back, for a call that will run it once more.
+  // What the function stored outside of itself: again, for a call that did not run it (false: a Python error); taken
+  // back, for a call that will run it once more; or never to be taken back.
   bool repeat_effects(const CallInputs& inputs) const;
   void take_back_effects() { effects_.take_back(); }
+  void settle_effects() { effects_.forget_befores(); }
   // Was a number found where it cannot be followed? Then the trace cannot be used.
   bool hides_numbers() const noexcept { return hides_numbers_; }
   const std::string& why_unkept() const noexcept { return unkept_; }
