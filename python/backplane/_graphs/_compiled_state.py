@@ -19,6 +19,7 @@ _LOADED = (_contextvars, _gc, _repr)
 _PROBE = _core.asarray(0.0)
 _FORWARD = {"jvp", "jacfwd", "vmap", "compile", "make_graph"}  # through these the graph goes, or it is part of theirs
 _TRACES = ("compile", "make_graph")  # their tensors may stand in the state until they end: they put them back
+_MOST_OPTIONS = 8  # as many as graphs are kept
 _PLAIN = (str, int, float, complex, type(None))
 _OF_CALLS = ("_rates", "_own_rates", "_fixed", "_moving", "_later")  # attributes of optimisers that are not state
 _ADVICE = (
@@ -89,6 +90,7 @@ class _StatefulFunction:
         self.replaced = ReplacedEntries()
         self.tape = CompiledTape()
         self.optimizers = []
+        self.options = []  # the lists of options that optimisers had
         self.parts = {}  # by its id, each module and other object of the state
         self.attributes = set()  # the ids of their dicts
         self.later = []  # (scheduler, arguments) of the steps that the trace left for the end of the call
@@ -337,10 +339,15 @@ class _StatefulFunction:
                 optimizer._own_rates = _rates(optimizer)
             elif found != optimizer._own_rates.tolist():
                 optimizer._own_rates[...] = _rates(optimizer)
-            fixed = [_whole_step().fixed_options(optimizer, group) for group in optimizer.param_groups]
-            if fixed != optimizer._fixed:
-                optimizer._fixed = fixed
+            if (fixed := [_whole_step().fixed_options(optimizer, group) for group in optimizer.param_groups]) != optimizer._fixed:
+                optimizer._fixed = self._known(fixed)
             optimizer._rates, optimizer._group_count = optimizer._own_rates, len(found)
+
+    def _known(self, fixed):
+        """The list that stood for the same options before: a graph is kept for it, which knows it by identity."""
+        known = next((one for one in self.options if one == fixed), fixed)
+        self.options = [known, *(one for one in self.options if one is not known)][:_MOST_OPTIONS]
+        return known
 
 
 def _has_values():
