@@ -63,7 +63,18 @@ bool note_item_function(string_view name, Arguments arguments, Reads& reads, con
   const bool gets = is_one_of(name, {"__getitem__", "getitem", "__contains__"});
   if (gets || (name == "get" && PyDict_Check(behind_proxy(container)))) {
     reads.subscript(container, key, name.starts_with("__"));
-    if (name == "__contains__" && !PyDict_Check(behind_proxy(container))) reads.content(container);
+    if (name != "__contains__")
+      reads.loads_by_call();
+    else if (!PyDict_Check(behind_proxy(container)))
+      reads.content(container);
+    return true;
+  }
+  if (name == "setdefault" && PyDict_CheckExact(container)) {
+    const bool is_there = PyDict_Contains(container, key) == 1;
+    forget_error();
+    reads.subscript(container, key);
+    reads.loads_by_call();
+    if (!is_there) reads.stores_entry(container, key, arguments.size() > 2 ? arguments[2] : Py_None, at);
     return true;
   }
   if (is_one_of(name, {"__setitem__", "setitem"}) && arguments.size() > 2) {
@@ -97,11 +108,33 @@ bool changes_object(string_view name, PyObject* self, bool* tells) {
   return false;
 }
 
+// update of a plain dict is so many stores. False: it is another method, or takes no dict.
+bool note_update(string_view name, const SeenCall& call, Reads& reads, const Reads::Storing& at) {
+  const Arguments all = call.arguments;
+  if (name != "update" || !PyDict_CheckExact(all[0])) return false;
+  const size_t n_keywords = call.keywords ? static_cast<size_t>(PyTuple_GET_SIZE(call.keywords)) : 0;
+  const size_t last = all.size() - n_keywords;
+  if (last > 2 || (last == 2 && !PyDict_CheckExact(all[1]))) return false;
+  std::vector<std::pair<PyRef, PyRef>> entries;
+  PyObject *key = nullptr, *value = nullptr;
+  if (last == 2) {
+    reads.content(all[1]);
+    for (Py_ssize_t place = 0; PyDict_Next(all[1], &place, &key, &value);)
+      entries.emplace_back(PyRef::borrow(key), PyRef::borrow(value));
+  }
+  for (size_t i = 0; i < n_keywords; ++i)
+    entries.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(i))),
+                         PyRef::borrow(all[last + i]));
+  for (const auto& [one, stored] : entries) reads.stores_entry(all[0], one.get(), stored.get(), at);
+  return true;
+}
+
 // `all`: the object first. The object's own method is called with the rest, a class's with all.
 bool note_change(PyObject* function, string_view name, const SeenCall& call, Reads& reads, const Reads::Storing& at) {
   const Arguments all = call.arguments;
   bool tells = false;
   if (all.empty() || !changes_object(name, all[0], &tells)) return false;
+  if (note_update(name, call, reads, at)) return true;
   if (tells) reads.content(all[0]);
   for (PyObject* argument : all.subspan(1)) reads.content(argument);
   const size_t n_keywords = call.keywords ? static_cast<size_t>(PyTuple_GET_SIZE(call.keywords)) : 0;

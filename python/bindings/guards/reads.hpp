@@ -46,11 +46,13 @@ class Reads {
   // Numbers at the places that `numbers` wants become roots of it.
   void follow(NumberLog* numbers) { numbers_ = numbers; }
   // What the instruction that was noted last is about to load, and the root that is to take its place; nothing: none
-  // is.
+  // is. `is_result`: it is the result of a call, as of dict.get.
   struct Loaded {
     PyRef value, root;
+    bool is_result = false;
   };
   Loaded take_loaded();
+  void loads_by_call() { loaded_.is_result = true; }
 
   // ---- reads, each before the instruction runs
   struct Storing;

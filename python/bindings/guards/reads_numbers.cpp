@@ -23,7 +23,7 @@ void Reads::loads(Place& place, PyObject* key, PyObject* value) {
     item->step = numbers_->step_of(number.get());
     root = place.roots.insert(root, {item->key, item->value, number});
   }
-  loaded_ = {root->value, root->number};
+  loaded_ = {root->value, root->number, false};
 }
 
 void Reads::forget_roots(PyObject* holder, PyObject* key) {

@@ -12,6 +12,9 @@
 namespace backplane::python {
 namespace {
 
+// A call is noted before the instruction that makes it, or, in Python 3.11, before one that comes before that.
+constexpr int kStepsOfCall = PY_VERSION_HEX < 0x030C0000 ? 1 : 0;
+
 bool is_call(Action action) { return action == Action::kCall || action == Action::kCallUnpacked; }
 
 // Methods whose results the interpreter reads itself.
@@ -23,6 +26,10 @@ constexpr std::string_view kReadByInterpreter[] = {"__hash__",        "__index__
 
 // Before the instruction behind a load: a root takes the place of the number on top of the stack.
 void Recorder::put_root(PyFrameObject* frame, Code& code, int offset) {
+  if (frame == expected_.frame && expected_.waits > 0) {
+    --expected_.waits;
+    return;
+  }
   const auto expected = std::exchange(expected_, {});
   NumberLog* log = NumberLog::current();
   if (!log) return;
@@ -36,8 +43,8 @@ void Recorder::put_root(PyFrameObject* frame, Code& code, int offset) {
 void Recorder::expect_root(PyFrameObject* frame, Action action) {
   Reads::Loaded loaded = reads_.take_loaded();
   if (!loaded.root) return;
-  if (action >= Action::kLoadGlobal && action <= Action::kLoadItem)
-    expected_ = {frame, std::move(loaded)};
+  if ((action >= Action::kLoadGlobal && action <= Action::kLoadItem) || (is_call(action) && loaded.is_result))
+    expected_ = {frame, std::move(loaded), action == Action::kCall ? kStepsOfCall : 0};
   else
     NumberLog::current()->look_at(loaded.root.get());
 }
