@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 cast = _core.Op("bp::cast", "cast")
 copy = _core.Op("bp::copy", "copy")
 stop_gradient = _core.Op("bp::stop_gradient", "stop_gradient")
-_PROBE = _core.asarray(0.0)
 
 
 DLPACK_HOST = 1  # the device type by which DLPack says that the host may read the memory
@@ -204,8 +203,12 @@ def _copy(x: Tensor) -> Tensor:
     return x[...]
 
 
+def _is_traced():
+    return not _core.has_values(_core.asarray(0.0))
+
+
 def _deepcopy(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    if not _core.unguarded(_core.has_values, _PROBE):  # in a graph a copy has no history
+    if _core.unguarded(_is_traced):  # in a graph a copy has no history
         return copy(stop_gradient(x))
     plain = _leaf(x, "deepcopy")
     copied = _core.asarray(plain.detach(), copy=True)

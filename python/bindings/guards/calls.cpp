@@ -63,10 +63,12 @@ bool note_item_function(string_view name, Arguments arguments, Reads& reads, con
   const bool gets = is_one_of(name, {"__getitem__", "getitem", "__contains__"});
   if (gets || (name == "get" && PyDict_Check(behind_proxy(container)))) {
     reads.subscript(container, key, name.starts_with("__"));
-    if (name != "__contains__")
+    if (name != "__contains__") {
       reads.loads_by_call();
-    else if (!PyDict_Check(behind_proxy(container)))
-      reads.content(container);
+    } else {
+      reads.loads_nothing();
+      if (!PyDict_Check(behind_proxy(container))) reads.content(container);
+    }
     return true;
   }
   if (name == "setdefault" && PyDict_CheckExact(container)) {

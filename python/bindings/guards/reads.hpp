@@ -53,6 +53,7 @@ class Reads {
   };
   Loaded take_loaded();
   void loads_by_call() { loaded_.is_result = true; }
+  void loads_nothing() { loaded_ = {}; }  // it was only asked whether something is there
 
   // ---- reads, each before the instruction runs
   struct Storing;

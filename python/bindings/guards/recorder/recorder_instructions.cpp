@@ -9,6 +9,7 @@
 #include "bindings/guards/object_contents.hpp"
 #include "bindings/guards/recorder/call_operands.hpp"
 #include "bindings/guards/recorder/recorder.hpp"
+#include "bindings/guards/texts.hpp"
 #include "bindings/interpreter/errors.hpp"
 #include "bindings/interpreter/imports.hpp"
 #include "bindings/interpreter/python_types.hpp"
@@ -32,29 +33,6 @@ PyRef attributes_in(PyObject* object) {
   PyRef values = PyRef::steal(dict && PyDict_Check(dict.get()) ? PyDict_Values(dict.get()) : nullptr);
   forget_error();
   return values;
-}
-
-// repr, str, format and ascii; methods of str that take objects. Not print, whose text nobody reads.
-bool makes_text(PyObject* function) {
-  if (function == reinterpret_cast<PyObject*>(&PyUnicode_Type)) return true;
-  if (!PyCFunction_Check(function) && !Py_IS_TYPE(function, &PyMethodDescr_Type)) return false;
-  const PyRef name = PyRef::steal(PyObject_GetAttrString(function, "__name__"));
-  forget_error();
-  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  const std::string_view word = text ? text : "";
-  return word == "repr" || word == "ascii" || word == "format" || word == "format_map";
-}
-
-// Is it a tensor, or a container of the interpreter's own that shows one in its text?
-bool shows_tensor(PyObject* object, int depth) {
-  if (is_tensor(object)) return true;
-  if (depth == 0) return false;
-  PyRef content = copied_elements(object);
-  if (content && PyDict_Check(content.get())) content = PyRef::steal(PyDict_Values(content.get()));
-  if (is_named(object, "types.SimpleNamespace")) content = attributes_in(object);
-  for (Py_ssize_t i = 0; content && PyList_Check(content.get()) && i < PyList_GET_SIZE(content.get()); ++i)
-    if (shows_tensor(PyList_GET_ITEM(content.get(), i), depth - 1)) return true;
-  return false;
 }
 
 // An object that code of this package calls, as a custom_function, by rules that the object holds.
@@ -228,10 +206,12 @@ void Recorder::note_operation(PyFrameObject* frame, Code& code, const Instructio
       if (stand_in_of(second) && has_content(top))
         reads_.refuse("looks for a tensor in a container, by identity,", where);
       if (PyIter_Check(top)) reads_.uses_up(top, kTakesElements, where);
-      if (PyDict_Check(top))
+      if (PyDict_Check(top)) {
         reads_.subscript(top, second);
-      else
+        reads_.loads_nothing();
+      } else {
         reads_.content(top);
+      }
       break;
     case Action::kTruth:
       note_truth(top);
@@ -270,8 +250,7 @@ void Recorder::note_super(PyObject* callable, PyObject* type, PyObject* object, 
 // In a trace the text of a tensor does not show its values.
 void Recorder::note_text(PyObject* object, const Reads::Storing& at) {
   if (is_named(object, "backplane.Generator")) reads_.keep_none("it makes text of a generator of random numbers");
-  constexpr int kMostContainers = 8;
-  if (shows_tensor(object, kMostContainers)) reads_.refuse("makes text of a tensor, whose values are not known,", at);
+  if (shows_tensor(object)) reads_.refuse("makes text of a tensor, whose values are not known,", at);
 }
 
 void Recorder::note_truth(PyObject* object) {
@@ -319,15 +298,12 @@ void Recorder::note_call_of(PyObject* callable, std::vector<PyObject*> arguments
   } else if (is_called_by_package(function)) {
     reads_.instance_attributes(function);
   }
-  const bool is_id = PyCFunction_Check(function) &&
-                     std::string_view(PyCFunction_GET_FUNCTION(function)
-                                          ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_name
-                                          : "") == "id";
+  const bool is_id = name_of_c_function(function) == "id";
   if (is_id && arguments.size() == 1 && !at.by_library && stand_in_of(arguments[0]))  // copy.deepcopy asks for itself
     return reads_.refuse("asks for the id of a tensor", at);
   if (is_id && arguments.size() == 1 && !at.by_library && is_made_now(arguments[0]))
     reads_.keep_none("it asks for the id of an object that it made");
-  if (makes_text(function) || std::any_of(arguments.begin(), arguments.end(), makes_text))
+  if (may_make_text(function, arguments))
     for (PyObject* argument : arguments) note_text(argument, at);
   python::note_call({callable, std::move(arguments), keywords, by_package}, reads_, at);
 }

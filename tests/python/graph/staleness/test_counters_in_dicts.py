@@ -42,6 +42,14 @@ def by_getitem(d, x):
     return x * d["n"]
 
 
+def by_a_look_first(d, x):
+    if "n" in d:
+        d["n"] += 1
+    else:
+        d["n"] = 1
+    return x * d["n"]
+
+
 def of_floats(d, x):
     d["n"] = d.get("n", 0.5) * 2.0
     return x * d["n"]
@@ -63,7 +71,7 @@ def unpacked(d, x):
     return x * d["n"]
 
 
-COUNTERS = [by_get, by_setdefault, by_result_of_setdefault, by_update_of_words, by_update_of_a_dict, by_update_of_both, by_getitem, of_floats, of_two,
+COUNTERS = [by_get, by_setdefault, by_result_of_setdefault, by_update_of_words, by_update_of_a_dict, by_update_of_both, by_getitem, by_a_look_first, of_floats, of_two,
             of_a_default_that_counts, unpacked]  # fmt: skip
 
 
