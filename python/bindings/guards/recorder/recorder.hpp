@@ -131,7 +131,7 @@ class Recorder {
     PyFrameObject* frame = nullptr;  // compared, not followed
     Reads::Loaded loaded;
     int waits = 0;  // so many of its instructions come before
-  } expected_;  // what its latest instruction loads, and the root that takes the place
+  } expected_;      // what its latest instruction loads, and the root that takes the place
   std::unordered_map<PyFrameObject*, bool> calls_c_;  // is the latest callable one that may read digits?
   Py_ssize_t n_modules_ = 0;
   int opaque_ = 0;                     // frames of opaque code that are open
