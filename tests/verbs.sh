@@ -65,10 +65,16 @@ pytest_in() {
 # pytest_shared NAME PATH... [OPTION...]: in as many processes as there are cores; then, one by one in a process without
 # workers, the tests marked `alone`, which measure their own process.
 pytest_shared() {
-  local name=$1 status=0
+  local name=$1 status=0 paths=() options=() ignored=(-e none) alone one
   shift
   pytest_in "$name" "$@" -m "not alone" --numprocesses "$jobs" --dist worksteal || status=1
-  pytest_in "$name-alone" "$@" -m alone || status=1
+  for one in "$@"; do
+    if [ -e "$root/$one" ]; then paths+=("$one"); else options+=("$one"); fi
+    case $one in --ignore=*) ignored+=(-e "${one#--ignore=}") ;; esac
+  done
+  mapfile -t alone < <(cd "$root" && grep -rl --include='test_*.py' 'mark\.alone' "${paths[@]}" |
+    grep -vxF "${ignored[@]}") # to collect all files takes a minute
+  [ ${#alone[@]} -eq 0 ] || pytest_in "$name-alone" "${alone[@]}" "${options[@]}" -m alone || status=1
   return $status
 }
 
