@@ -203,12 +203,14 @@ def _copy(x: Tensor) -> Tensor:
     return x[...]
 
 
-def _is_traced():
-    return not _core.has_values(_core.asarray(0.0))
+def _is_of_graph(x):
+    """Is it copied in a graph, and in no transform there?"""
+    found = {*_core.transforms_of(_core.asarray(0.0) + 1), *_core.transforms_of(x)}
+    return bool(found) and found <= {"compile", "make_graph", "backward"}
 
 
 def _deepcopy(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    if _core.unguarded(_is_traced):  # in a graph a copy has no history
+    if _core.unguarded(_is_of_graph, x):  # where a copy has no history
         return copy(stop_gradient(x))
     plain = _leaf(x, "deepcopy")
     copied = _core.asarray(plain.detach(), copy=True)

@@ -54,3 +54,10 @@ def test_a_copy_in_a_compiled_function(function):
 def test_a_gradient_ends_at_a_copy():
     f = bp.compile(lambda x: (copy.deepcopy(W) * x).sum())
     assert bp.grad(f)(bp.ones(2)).tolist() == W.tolist()
+
+
+@pytest.mark.parametrize("transform", [bp.grad, lambda f: lambda x: bp.jvp(f, (x,), (x,)), bp.vmap])
+def test_a_copy_in_a_transform_inside_is_refused(transform):
+    """As outside of compile: its derivative would be lost."""
+    with pytest.raises(bp.BackplaneError, match="deepcopy"):
+        bp.compile(transform(lambda x: copy.deepcopy(x).sum()))(bp.ones(2))
