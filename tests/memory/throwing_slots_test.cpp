@@ -29,7 +29,8 @@ bp_backend_def definition() {
   bp_backend_def d = kind();
   d.name = "upset";
   d.deallocate = [](void* context, int32_t ordinal, void* data, uint64_t size) -> bp_status {
-    const bp_status status = kind().deallocate(context, ordinal, data, size);  // before it throws, so that the test does not leak
+    const bp_status status =
+        kind().deallocate(context, ordinal, data, size);  // before it throws, so that the test does not leak
     may_throw("deallocate");
     return status;
   };

@@ -40,7 +40,7 @@ class GradScaler:
             raise bp.ArgumentValueError(f"GradScaler: argument backoff_factor: found {backoff_factor}, expected a number between 0 and 1")
         if enabled and device is not None:
             try:
-                device = bp.device(device)
+                device = bp.device(device) if isinstance(device, str) else device
             except bp.DeviceError as error:
                 warnings.warn(f"GradScaler does nothing: {error}", stacklevel=2)
                 enabled = False

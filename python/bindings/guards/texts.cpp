@@ -31,6 +31,13 @@ bool calls_arguments(PyObject* function) {
   return name != "isinstance" && name != "issubclass";
 }
 
+PyRef attributes_in(PyObject* object) {
+  const PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
+  PyRef values = PyRef::steal(dict && PyDict_Check(dict.get()) ? PyDict_Values(dict.get()) : nullptr);
+  forget_error();
+  return values;
+}
+
 bool shows_tensor_within(PyObject* object, int depth) {
   if (is_tensor(object)) return true;
   if (depth == 0) return false;

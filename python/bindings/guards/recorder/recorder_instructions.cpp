@@ -28,13 +28,6 @@ bool is_mutable_operand(PyObject* object) {
          is_named(object, "collections.deque") || is_numpy_array(object) || is_named(object, "array.array");
 }
 
-PyRef attributes_in(PyObject* object) {
-  const PyRef dict = PyRef::steal(PyObject_GenericGetDict(object, nullptr));
-  PyRef values = PyRef::steal(dict && PyDict_Check(dict.get()) ? PyDict_Values(dict.get()) : nullptr);
-  forget_error();
-  return values;
-}
-
 // An object that code of this package calls, as a custom_function, by rules that the object holds.
 bool is_called_by_package(PyObject* object) {
   if (!has_python_method(Py_TYPE(object), "__call__")) return false;
