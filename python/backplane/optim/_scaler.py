@@ -41,7 +41,7 @@ class GradScaler:
         if enabled and device is not None:
             try:
                 device = bp.device(device) if isinstance(device, str) else device
-            except bp.DeviceError as error:
+            except (bp.DeviceError, bp.ArgumentValueError) as error:
                 warnings.warn(f"GradScaler does nothing: {error}", stacklevel=2)
                 enabled = False
         self._enabled = bool(enabled)
