@@ -126,13 +126,13 @@ def test_half_precision_beyond_its_range():
     np.testing.assert_allclose(weight.tolist(), 1 - 2.0**-12, rtol=1e-3)
 
 
-@pytest.mark.parametrize("device", ["cuda", "none_of_this_name"])
-def test_a_device_that_is_not_there(device):
+@pytest.mark.parametrize("name", ["cuda", "none_of_this_name"])
+def test_a_device_that_is_not_there(name):
     try:
-        bp.device(device)
-        pytest.skip(f"there is a device {device!r}")
+        bp.device(name)
+        pytest.skip(f"there is a device {name!r}")
     except (bp.DeviceError, bp.ArgumentValueError):
         pass
-    with pytest.warns(UserWarning, match="GradScaler does nothing: .*" + device):
-        scaler = optim.GradScaler(device)
+    with pytest.warns(UserWarning, match="GradScaler does nothing: .*" + name):
+        scaler = optim.GradScaler(name)
     assert not scaler.is_enabled() and scaler.get_scale() == 1.0
