@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Last:
-    """A tensor and what it became. Compiled functions do not see it: what they remember are tensors of the call alone."""
+    """The last argument and value of a transform. Compiled functions do not guard it: in a trace it holds tensors of the trace."""
 
     x = y = None
 

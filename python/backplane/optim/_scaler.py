@@ -8,6 +8,8 @@ from typing import Any
 import backplane as bp
 from backplane import Device, Tensor, _core
 
+from ._whole_step import HALF
+
 __all__ = ["GradScaler"]
 
 
@@ -64,7 +66,7 @@ class GradScaler:
                     f'Fix: GradScaler(device="{x.device}")'
                 )
             self._numbers = self._numbers.to(x.device)
-        return (x.astype(bp.float32) * self._numbers[0]).astype(x.dtype) if x.dtype.name in ("float16", "bfloat16") else x * self._numbers[0].astype(x.dtype)
+        return _computed_wide(x, lambda wide: wide * self._numbers[0].astype(wide.dtype))
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of the optimiser's parameters by the scale. Errors: ArgumentValueError for a second time in one step."""
@@ -79,8 +81,7 @@ class GradScaler:
                     if p.grad is None:
                         continue
                     scale = self._numbers[0].to(p.grad.device)
-                    g = p.grad.astype(bp.float32) if p.grad.dtype.name in ("float16", "bfloat16") else p.grad
-                    p.grad = (g / scale.astype(g.dtype)).astype(p.grad.dtype)
+                    p.grad = _computed_wide(p.grad, lambda wide, scale=scale: wide / scale.astype(wide.dtype))
                     here = bp.logical_not(bp.all(bp.isfinite(p.grad)))
                     bad = here if bad is False else bp.logical_or(bad, here.to(bad.device))
         self._found[id(optimizer)] = bad if bad is False or _is_traced() else bool(bad)
@@ -152,6 +153,11 @@ class GradScaler:
         self._numbers[...] = bp.asarray([float(state_dict["scale"]), float(state_dict["_growth_tracker"])], dtype=bp.float32, device=self._numbers.device)
         self._growth_factor, self._backoff_factor = float(state_dict["growth_factor"]), float(state_dict["backoff_factor"])
         self._growth_interval = int(state_dict["growth_interval"])
+
+
+def _computed_wide(x, change):
+    """change(x), for half floats computed in float32: a scale may be too large for them."""
+    return change(x.astype(bp.float32)).astype(x.dtype) if x.dtype.name in HALF else change(x)
 
 
 def _is_traced():

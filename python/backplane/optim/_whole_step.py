@@ -13,7 +13,7 @@ from ._functional import like, momentum
 __all__ = []
 
 _MOST_CHANGES = 2  # of options: after more of them the steps of a group run op by op
-_HALF = ("float16", "bfloat16")  # numbers would be rounded to these first
+HALF = ("float16", "bfloat16")  # numbers would be rounded to these first
 _kept: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -103,7 +103,7 @@ def _kept_step(optimizer, index, group, clock, params):
     """The compiled step; None: the step is better run op by op."""
     if len({p.device for p in params} | ({clock.device} if clock is not None else set())) > 1:
         return None  # a graph computes on one device
-    if any(p.dtype.name in _HALF for p in params) or isinstance(group["lr"], bp.Tensor):
+    if any(p.dtype.name in HALF for p in params) or isinstance(group["lr"], bp.Tensor):
         return None
     options = fixed_options(optimizer, group)
     if any(isinstance(x, bp.Tensor) for x in bp.tree.leaves(options)):

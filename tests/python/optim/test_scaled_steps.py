@@ -1,4 +1,4 @@
-"""GradScaler in compiled functions: the steps, the scale and what is left out are those of the eager run."""
+"""GradScaler in compiled functions does the same as in eager mode: the same steps, scales and steps left out."""
 
 import math
 

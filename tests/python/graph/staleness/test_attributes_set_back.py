@@ -1,4 +1,4 @@
-"""Attributes that a compiled function changes and sets back, among reads of all attributes: one trace, and what is read first is guarded."""
+"""Attributes that a compiled function changes and sets back, among reads of all attributes: one trace, whose guards have the first values."""
 
 import gc
 import weakref
